@@ -1,0 +1,185 @@
+package core
+
+import (
+	"fmt"
+	"strings"
+)
+
+// A Pattern matches routes. Its text is "[METHOD ]PATH", the same for every
+// framework: a path begins with "/", {name} stands for one segment (or part of
+// one) and {name...} for the rest. Names do not matter, so /orders/{id} is the
+// route that Gin and Echo write /orders/:id. A path that ends in "/..." matches
+// every route below, not the route itself. Without a method it matches every
+// one; GET matches HEAD too.
+type Pattern struct {
+	method string
+	path   string // canonical, without the trailing "..."
+	below  bool
+	text   string
+}
+
+// RouteSyntax is how a framework writes its routes.
+type RouteSyntax uint8
+
+// The route syntaxes.
+const (
+	Braces RouteSyntax = iota // net/http's ServeMux, and limits files: /a/{b}, /a/{b...}
+	Colons                    // Gin and Echo: /a/:b, /a/*b
+)
+
+var methods = map[string]bool{
+	"GET": true, "HEAD": true, "POST": true, "PUT": true, "PATCH": true,
+	"DELETE": true, "CONNECT": true, "OPTIONS": true, "TRACE": true,
+}
+
+// ParsePattern reads a pattern of a limits file.
+func ParsePattern(text string) (Pattern, error) {
+	p := Pattern{text: text}
+	path := text
+	if method, rest, found := strings.Cut(text, " "); found {
+		if !methods[method] {
+			return Pattern{}, fmt.Errorf("%q begins with %q, want a standard method in capitals, such as GET", text, method)
+		}
+		p.method, path = canonicalMethod(method), rest
+	}
+	if !strings.HasPrefix(path, "/") {
+		return Pattern{}, fmt.Errorf("%q has the path %q, want one that begins with / such as \"GET /orders/{id}\"", text, path)
+	}
+	if strings.ContainsAny(path, " \t\r\n?#") {
+		return Pattern{}, fmt.Errorf("%q has a space, ? or # in its path, want a route", text)
+	}
+	if below, found := strings.CutSuffix(path, "/..."); found {
+		p.below, path = true, below
+	}
+	canonical, err := canonicalPath(path, Braces)
+	if err != nil {
+		return Pattern{}, fmt.Errorf("%q: %w", text, err)
+	}
+	p.path = canonical
+	return p, nil
+}
+
+// String returns the pattern as it was written.
+func (p Pattern) String() string { return p.text }
+
+// matches reports whether the pattern matches a canonical route.
+func (p Pattern) matches(method, path string) bool {
+	if p.method != "" && p.method != canonicalMethod(method) {
+		return false
+	}
+	if p.below {
+		below, found := strings.CutPrefix(path, p.path)
+		return found && strings.HasPrefix(below, "/") && path != "/"
+	}
+	if path == p.path {
+		return true
+	}
+	// A ServeMux route that ends in "/" serves everything below it.
+	return strings.HasSuffix(p.path, "/") && path == p.path+rest
+}
+
+// canonicalMethod counts HEAD as GET. Methods that are not standard are one, so
+// that inventing them gives nobody a fresh key.
+func canonicalMethod(method string) string {
+	switch {
+	case method == "HEAD":
+		return "GET"
+	case methods[method]:
+		return method
+	}
+	return "OTHER"
+}
+
+const (
+	param = "{}"
+	rest  = "{...}"
+)
+
+// canonicalPath rewrites a route so that equal routes of all frameworks are
+// equal text: parameters lose their names, and a ServeMux subtree becomes a rest
+// parameter.
+func canonicalPath(path string, syntax RouteSyntax) (string, error) {
+	if syntax == Colons {
+		return canonicalColons(path), nil
+	}
+	var b strings.Builder
+	for path != "" {
+		before, after, found := strings.Cut(path, "{")
+		if strings.Contains(before, "}") {
+			return "", fmt.Errorf("} without {")
+		}
+		b.WriteString(before)
+		if !found {
+			break
+		}
+		name, tail, closed := strings.Cut(after, "}")
+		if !closed {
+			return "", fmt.Errorf("{ without }")
+		}
+		if strings.ContainsAny(name, "/{") {
+			return "", fmt.Errorf("{%s} is not a parameter, want a name between the braces", name)
+		}
+		switch {
+		case name == "$":
+		case strings.HasSuffix(name, "..."):
+			if tail != "" {
+				return "", fmt.Errorf("{%s} is not at the end", name)
+			}
+			b.WriteString(rest)
+		default:
+			b.WriteString(param)
+		}
+		path = tail
+	}
+	return b.String(), nil
+}
+
+// canonicalColons reads :name up to the next slash, and *name up to the end.
+func canonicalColons(path string) string {
+	var b strings.Builder
+	for i := 0; i < len(path); i++ {
+		switch path[i] {
+		case ':':
+			b.WriteString(param)
+			for i+1 < len(path) && path[i+1] != '/' {
+				i++
+			}
+		case '*':
+			b.WriteString(rest)
+			return b.String()
+		case '\\': // Echo escapes a literal colon
+			if i+1 < len(path) && path[i+1] == ':' {
+				i++
+			}
+			b.WriteByte(path[i])
+		default:
+			b.WriteByte(path[i])
+		}
+	}
+	return b.String()
+}
+
+// canonicalRoute returns the method and canonical path of a route that a
+// framework resolved. An empty path means that no route serves the request.
+func canonicalRoute(syntax RouteSyntax, method, route string) (string, string) {
+	if route == "" {
+		return "", "" // unrouted requests are one route
+	}
+	method = canonicalMethod(method)
+	if syntax == Braces {
+		if _, path, found := strings.Cut(route, " "); found {
+			route = strings.TrimLeft(path, " \t") // ServeMux patterns carry the method
+		}
+		if slash := strings.IndexByte(route, '/'); slash > 0 {
+			route = route[slash:] // and may carry a host
+		}
+		if strings.HasSuffix(route, "/") {
+			route += rest
+		}
+	}
+	path, err := canonicalPath(route, syntax)
+	if err != nil {
+		return method, route // not a pattern: taken as it is
+	}
+	return method, path
+}
