@@ -1,0 +1,16 @@
+// Package echomw limits Echo v4 handlers.
+//
+//	e := echo.New()
+//	e.Use(middleware.Recover(), auth, echomw.New(limiter, echomw.Identify(caller)))
+//
+// With no options it is safe: no forwarded header is believed, whatever the
+// IPExtractor is, IPv6 clients are counted by /64, CORS preflights are free, and
+// every spelling of a route that Echo serves shares one count.
+//
+// # Where to mount it
+//
+// With Use, not with Pre: before routing there is no route. Echo runs middleware in
+// the order of Use, for all routes whenever they are added. Mount the limiter after
+// recovery, request ids and CORS, and after authentication when limits count by
+// principal.
+package echomw

@@ -1,0 +1,98 @@
+package echomw
+
+import (
+	"github.com/labstack/echo/v4"
+
+	"github.com/tidegate/tidegate/core"
+	"github.com/tidegate/tidegate/headers"
+	"github.com/tidegate/tidegate/httpmw/clientip"
+	"github.com/tidegate/tidegate/httpmw/guard"
+)
+
+type settings struct {
+	guard    guard.Options[echo.Context]
+	onDenied func(echo.Context, *core.Decision) error
+	fallback echo.HandlerFunc
+}
+
+// An Option configures [New] and [Limit]. Most programs need one or two.
+type Option func(*settings)
+
+// Stage chooses the limits to decide. With core.Early it is the early ones; without
+// this option the main ones, and the early ones when no early mount has.
+func Stage(stage core.Stage) Option {
+	return func(s *settings) { s.guard.Stage = stage }
+}
+
+// Identify says who is calling. It runs where the middleware is mounted, so
+// authentication must come before; it may read what that has set in the context.
+// Default: everybody is anonymous.
+func Identify(identify func(echo.Context) core.Identity) Option {
+	return func(s *settings) { s.guard.Identify = identify }
+}
+
+// ClientIP says how to find the client's address behind proxies. Default: the
+// connection's peer. Echo's own RealIP is not used: what it believes depends on its
+// version and extractor.
+func ClientIP(resolver *clientip.Resolver) Option {
+	return func(s *settings) { s.guard.ClientIP = resolver }
+}
+
+// Headers chooses the fields that tell clients their quotas. Default
+// headers.DraftC; 0 for none.
+func Headers(styles headers.Styles) Option {
+	return func(s *settings) { s.guard.Headers, s.guard.NoHeaders = styles, styles == 0 }
+}
+
+// ExposeHeaders lets scripts of other origins read the fields.
+func ExposeHeaders() Option {
+	return func(s *settings) { s.guard.ExposeHeaders = true }
+}
+
+// Skip exempts requests: they pass uncounted.
+func Skip(skip func(echo.Context) bool) Option {
+	return func(s *settings) { s.guard.Skip = skip }
+}
+
+// Cost says what a request costs under a limit, instead of the limit's own cost.
+// Cost 0 is free; a cost that the limit can never hold is denied without
+// Retry-After.
+func Cost(limit string, cost func(echo.Context) int64) Option {
+	return func(s *settings) {
+		if s.guard.Costs == nil {
+			s.guard.Costs = map[string]func(echo.Context) int64{}
+		}
+		s.guard.Costs[limit] = cost
+	}
+}
+
+// Value extracts what core.ByValue(name) counts by. An empty value counts by
+// client address.
+func Value(name string, value func(echo.Context) string) Option {
+	return func(s *settings) {
+		if s.guard.Values == nil {
+			s.guard.Values = map[string]func(echo.Context) string{}
+		}
+		s.guard.Values[name] = value
+	}
+}
+
+// OnDenied replaces the answer to a refused request. Its headers are set already, and
+// the handlers behind do not run; an error that it returns goes to Echo's error
+// handler. Default: 429 (503 when the store failed) with a problem+json body.
+func OnDenied(answer func(echo.Context, *core.Decision) error) Option {
+	return func(s *settings) { s.onDenied = answer }
+}
+
+// Fallback answers the requests that limits with core.Fallback deny. It is
+// required when there is such a limit.
+func Fallback(h echo.HandlerFunc) Option {
+	return func(s *settings) { s.fallback, s.guard.HasFallback = h, h != nil }
+}
+
+// KeepConnections leaves an HTTP/1 connection open after a denial of a request with
+// a large unread body. By default it is closed, so that the denial need not wait
+// for the body.
+func KeepConnections() Option {
+	return func(s *settings) { s.guard.KeepConnections = true }
+}
