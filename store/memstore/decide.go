@@ -40,6 +40,7 @@ type pending struct {
 type job struct {
 	list   []pending
 	order  []int // indexes of the shards to lock, ascending
+	turns  []int // indexes of the charges, in the order in which they are decided
 	sketch bool  // the overflow's lock is held
 }
 
@@ -51,18 +52,20 @@ func (s *Store) hire(n int) *job {
 	if cap(j.list) < n {
 		j.list = make([]pending, n, max(n, 8))
 		j.order = make([]int, 0, max(n, 8))
+		j.turns = make([]int, 0, max(n, 8))
 	}
-	j.list, j.order, j.sketch = j.list[:n], j.order[:0], false
+	j.list, j.order, j.turns, j.sketch = j.list[:n], j.order[:0], j.turns[:0], false
 	return j
 }
 
 // decide decides charges as one, under the locks of all their shards.
 func (s *Store) decide(charges []core.Charge, results []core.Result, now int64, commit bool) {
 	j := s.hire(len(charges))
+	j.takeTurns(charges)
 	s.lock(j, charges)
 	s.locate(j, charges, now)
 	allowed := true
-	for i := range charges {
+	for _, i := range j.turns {
 		s.judge(j, i, &charges[i], &results[i], now)
 		if !j.list[i].granted && !charges[i].Shadow {
 			allowed = false
@@ -79,6 +82,18 @@ func (s *Store) decide(charges []core.Charge, results []core.Result, now int64, 
 	s.unlock(j)
 	clear(j.list) // keep no pointers
 	s.work.Put(j)
+}
+
+// takeTurns has the charges that count decided before the shadow charges, which
+// may only have what those leave.
+func (j *job) takeTurns(charges []core.Charge) {
+	for _, shadow := range [...]bool{false, true} {
+		for i := range charges {
+			if charges[i].Shadow == shadow {
+				j.turns = append(j.turns, i)
+			}
+		}
+	}
 }
 
 // lock takes the locks of the charges' shards, in ascending order: calls that share
@@ -116,9 +131,9 @@ func (s *Store) lockSketches(j *job) {
 // locate finds every key's state: first those that are stored, so that none of
 // them gives way to a new key of the same call.
 func (s *Store) locate(j *job, charges []core.Charge, now int64) {
-	for i := range charges {
+	for turn, i := range j.turns {
 		c, p := &charges[i], &j.list[i]
-		p.same = j.sameKey(charges, i)
+		p.same = j.sameKey(charges, turn)
 		if c.Quota.Wide() {
 			p.at = inWide
 		}
@@ -141,10 +156,12 @@ func (s *Store) locate(j *job, charges []core.Charge, now int64) {
 	}
 }
 
-func (j *job) sameKey(charges []core.Charge, i int) int {
-	for k := i - 1; k >= 0; k-- {
-		if charges[k].Key.Hi == charges[i].Key.Hi && charges[k].Key.Lo == charges[i].Key.Lo {
-			return k
+// sameKey returns the charge that has its turn before and is of the same key.
+func (j *job) sameKey(charges []core.Charge, turn int) int {
+	k := &charges[j.turns[turn]].Key
+	for turn--; turn >= 0; turn-- {
+		if other := &charges[j.turns[turn]].Key; other.Hi == k.Hi && other.Lo == k.Lo {
+			return j.turns[turn]
 		}
 	}
 	return -1
@@ -182,7 +199,7 @@ func (s *Store) judge(j *job, i int, c *core.Charge, r *core.Result, now int64) 
 	case p.blocked > 0:
 		p.inherit(j)
 		p.after = p.before
-		*r = core.Result{Blocked: true, RetryAfter: duration(p.blocked), NextAfter: duration(p.blocked), ResetAfter: duration(p.blocked)}
+		s.judgeBlocked(p, c, r, now)
 	case p.at == inWide:
 		s.judgeWide(j, p, c, r, now)
 	default:
@@ -195,6 +212,25 @@ func (s *Store) judge(j *job, i int, c *core.Charge, r *core.Result, now int64) 
 		p.after, o = c.Quota.Take(p.before, now, ask(c))
 		p.granted = o.Granted
 		fill(r, &o)
+	}
+}
+
+// judgeBlocked denies a charge whose key is blocked: until the block ends and the
+// quota has what is asked, whichever is later.
+func (s *Store) judgeBlocked(p *pending, c *core.Charge, r *core.Result, now int64) {
+	var o algo.Outcome
+	switch p.at {
+	case inWide:
+		o = peekWide(p, c, now)
+	case nowhere:
+	default:
+		_, o = c.Quota.Peek(p.before, now, ask(c))
+	}
+	*r = core.Result{
+		Blocked:    true,
+		RetryAfter: duration(max(p.blocked, o.RetryAfter)),
+		NextAfter:  duration(max(p.blocked, o.NextAfter)),
+		ResetAfter: duration(max(p.blocked, o.ResetAfter)),
 	}
 }
 
@@ -223,11 +259,7 @@ func (s *Store) refuse(r *core.Result) {
 // judgeWide decides a charge against a log. The log itself is changed on commit.
 func (s *Store) judgeWide(j *job, p *pending, c *core.Charge, r *core.Result, now int64) {
 	w := p.shard.wide[identityOf(&c.Key)]
-	var fresh algo.Log
-	log := &fresh
-	if w != nil {
-		log = &w.log
-	}
+	log := w.logFor(c.Quota)
 	want := ask(c)
 	if p.same >= 0 {
 		want.Cost += j.list[p.same].asked
@@ -243,7 +275,7 @@ func (s *Store) judgeWide(j *job, p *pending, c *core.Charge, r *core.Result, no
 	}
 	p.asked += c.Cost + min(c.Extra, max(0, o.Remaining-want.Cost))
 	if p.asked > 0 && p.same < 0 {
-		p.reserved = growth(w)
+		p.reserved = growth(w, c.Quota)
 		if !s.room.take(p.reserved) {
 			p.granted, p.reserved, p.asked = false, 0, 0
 			s.refuse(r)
@@ -253,7 +285,7 @@ func (s *Store) judgeWide(j *job, p *pending, c *core.Charge, r *core.Result, no
 
 // commit spends every charge that was granted.
 func (s *Store) commit(j *job, charges []core.Charge, results []core.Result, now int64) {
-	for i := range charges {
+	for _, i := range j.turns {
 		c, p := &charges[i], &j.list[i]
 		if !p.granted {
 			continue // a shadow
@@ -296,7 +328,9 @@ func (s *Store) commitWide(p *pending, c *core.Charge, r *core.Result, now int64
 		}
 		w = p.shard.addWide(id)
 	}
-	o := c.Quota.TakeLog(&w.log, now, ask(c))
+	log := w.logFor(c.Quota)
+	o := c.Quota.TakeLog(log, now, ask(c))
+	w.log = *log
 	fill(r, &o)
 	s.room.used.Add(w.bytes() - before - p.reserved)
 }
@@ -336,10 +370,7 @@ func (j *job) stored(i int) algo.State {
 }
 
 func peekWide(p *pending, c *core.Charge, now int64) algo.Outcome {
-	if w := p.shard.wide[identityOf(&c.Key)]; w != nil {
-		return c.Quota.PeekLog(&w.log, now, ask(c))
-	}
-	return c.Quota.PeekLog(&algo.Log{}, now, ask(c))
+	return c.Quota.PeekLog(p.shard.wide[identityOf(&c.Key)].logFor(c.Quota), now, ask(c))
 }
 
 // countDenials counts denials against limits with a penalty. The denial that

@@ -24,7 +24,7 @@ func (s *Store) giveOne(f *core.Refund, now int64) {
 	defer sh.mu.Unlock()
 	if f.Quota.Wide() {
 		if w := sh.wide[identityOf(&f.Key)]; w != nil {
-			f.Quota.GiveLog(&w.log, now, f.Units, f.Receipt)
+			f.Quota.GiveLog(w.logFor(f.Quota), now, f.Units, f.Receipt)
 		}
 		return
 	}

@@ -98,10 +98,14 @@ func stateOf(a, b int64, id uint32, q *algo.Quota) algo.State {
 	switch {
 	case id == 0:
 		return algo.State{}
-	case q == nil || id != q.ID():
-		q = algo.ByID(id)
+	case q != nil && id == q.ID():
+		return algo.State{A: a, B: b, Under: q}
 	}
-	return algo.State{A: a, B: b, Under: q}
+	under := algo.ByID(id)
+	if q != nil && under.Algorithm() != q.Algorithm() {
+		return algo.State{} // a limit whose algorithm has changed starts anew
+	}
+	return algo.State{A: a, B: b, Under: under}
 }
 
 // snapshot reads the slot without the lock. ok is false when it was being

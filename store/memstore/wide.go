@@ -76,11 +76,20 @@ func (s *Store) forget(sh *shard, id identity, w *wide) {
 }
 
 // growth returns how many bytes one more entry in the key's log may take.
-func growth(w *wide) int64 {
+func growth(w *wide, q *algo.Quota) int64 {
 	if w == nil {
 		return wideBytes + (&algo.Log{}).Grown()
 	}
-	return w.log.Grown() - w.log.Bytes()
+	return w.logFor(q).Grown() - w.log.Bytes()
+}
+
+// logFor returns the key's log, or an empty one when it was written by another
+// algorithm: such a limit starts anew.
+func (w *wide) logFor(q *algo.Quota) *algo.Log {
+	if w == nil || w.log.Under() != nil && w.log.Under().Algorithm() != q.Algorithm() {
+		return &algo.Log{}
+	}
+	return &w.log
 }
 
 // addWide returns the key's wide, made if need be. Its bytes are accounted for by
