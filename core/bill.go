@@ -32,12 +32,15 @@ func newBill(rules []*rule, tier int, name string, set int) *Bill {
 	return b
 }
 
-// Memo returns what make made for key the first time that anybody asked this Bill
-// for it. The value must depend on nothing but the key and the bill's limits.
-func (b *Bill) Memo(key any, make func() any) any {
-	if v, ok := b.memo.Load(key); ok {
-		return v
-	}
-	v, _ := b.memo.LoadOrStore(key, make())
+// Memo remembers v under key, and returns it or what was remembered before. It must
+// depend on nothing but the key and the bill's limits.
+func (b *Bill) Memo(key, v any) any {
+	v, _ = b.memo.LoadOrStore(key, v)
+	return v
+}
+
+// Recall returns what Memo remembers under key, or nil.
+func (b *Bill) Recall(key any) any {
+	v, _ := b.memo.Load(key)
 	return v
 }

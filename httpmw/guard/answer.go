@@ -39,14 +39,23 @@ func (v *Visit[C]) setRefusalFields(h http.Header) {
 	for _, name := range [...]string{"Expires", "Etag", "Last-Modified", "Content-Encoding", "Content-Length"} {
 		delete(h, name)
 	}
-	h["Cache-Control"] = []string{"no-store"}
+	h["Cache-Control"] = noStore
 	if v.mustClose() {
-		h["Connection"] = []string{"close"}
+		h["Connection"] = closing
 	}
 	if seconds := v.retrySeconds(); seconds > 0 {
-		h[headers.RetryAfter] = []string{strconv.FormatInt(seconds, 10)}
+		v.retryVal[0] = strconv.FormatInt(seconds, 10)
+		h[headers.RetryAfter] = v.retryVal[:1:1]
 	}
 }
+
+// Values that are the same for every denial. Their capacity is one, so whoever adds
+// to a field copies it.
+var (
+	noStore     = []string{"no-store"}
+	closing     = []string{"close"}
+	problemJSON = []string{headers.ContentTypeProblem}
+)
 
 // bodyKept is how much of an unread body net/http is left to drain. It does so
 // before it writes the response: a client that has sent only half of its body
@@ -83,7 +92,7 @@ func (v *Visit[C]) retrySeconds() int64 {
 func (v *Visit[C]) Refuse(w http.ResponseWriter) error {
 	status, body := v.problem()
 	h := w.Header()
-	h["Content-Type"] = []string{headers.ContentTypeProblem}
+	h["Content-Type"] = problemJSON
 	w.WriteHeader(status)
 	if v.request.Method == http.MethodHead {
 		return nil
@@ -114,7 +123,8 @@ func (v *Visit[C]) problem() (int, []byte) {
 	var violated [4]string
 	var limits [8]headers.ProblemLimit
 	p.ViolatedPolicies, p.Limits = violated[:0], limits[:0]
-	for r := range v.visible {
+	for w := v.visible(); w.next(); {
+		r := &w.LimitResult
 		if r.Refuses {
 			p.ViolatedPolicies = append(p.ViolatedPolicies, r.Limit)
 		}

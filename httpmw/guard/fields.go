@@ -11,35 +11,6 @@ import (
 	"github.com/tidegate/tidegate/headers"
 )
 
-// visible yields the limits that clients are told of, of this visit and of those
-// before it at the same limiter, in the table's order.
-func (v *Visit[C]) visible(yield func(*core.LimitResult) bool) {
-	for last := -1; ; {
-		next, found := v.next(last)
-		if !found || !yield(&next) {
-			return
-		}
-		last = next.Index
-	}
-}
-
-// next returns the visible limit with the lowest index above last.
-func (v *Visit[C]) next(last int) (best core.LimitResult, found bool) {
-	for n := &v.node; n != nil; n = n.before {
-		if n.guard != v.guard.limiter {
-			continue
-		}
-		for i := range n.decision.Len() {
-			r := n.decision.Limit(i)
-			if r.Hidden || r.Shadow || r.Index <= last || found && r.Index >= best.Index {
-				continue
-			}
-			best, found = r, true
-		}
-	}
-	return best, found
-}
-
 // setQuotaFields tells the client how its quotas stand.
 func (v *Visit[C]) setQuotaFields(h http.Header) {
 	styles := v.guard.opts.Headers
@@ -116,7 +87,8 @@ func setLine(h http.Header, name string, value []string, old string) {
 func (v *Visit[C]) writeStatus() bool {
 	denied := v.Decision.Outcome() == core.Denied
 	text := v.status[:0]
-	for r := range v.visible {
+	for w := v.visible(); w.next(); {
+		r := &w.LimitResult
 		if r.Partial || r.Unknown || denied && !r.Refuses {
 			continue
 		}
@@ -153,16 +125,20 @@ func (v *Visit[C]) policyField() []string {
 		}
 		early = n.decision.Bill()
 	}
-	return v.Decision.Bill().Memo(early, func() any { return v.makePolicyField() }).([]string)
+	bill := v.Decision.Bill()
+	if field, ok := bill.Recall(early).([]string); ok {
+		return field
+	}
+	return bill.Memo(early, v.makePolicyField()).([]string)
 }
 
 func (v *Visit[C]) makePolicyField() []string {
 	var text []byte
-	for r := range v.visible {
+	for w := v.visible(); w.next(); {
 		if len(text) > 0 {
 			text = append(text, ", "...)
 		}
-		text = headers.AppendPolicy(text, policy(r))
+		text = headers.AppendPolicy(text, policy(&w.LimitResult))
 	}
 	if len(text) == 0 {
 		return nil
@@ -182,7 +158,8 @@ func policy(r *core.LimitResult) headers.Policy {
 func (v *Visit[C]) setTrios(h http.Header, styles headers.Styles) {
 	var items []headers.Item
 	var policies []headers.Policy
-	for r := range v.visible {
+	for w := v.visible(); w.next(); {
+		r := &w.LimitResult
 		policies = append(policies, policy(r))
 		if r.Partial || r.Unknown {
 			continue

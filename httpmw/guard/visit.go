@@ -19,6 +19,7 @@ type Visit[C any] struct {
 
 	status    [statusRoom]byte // the text of RateLimit
 	statusVal [1]string
+	retryVal  [1]string
 }
 
 // statusRoom holds the RateLimit field of about four limits. Longer ones allocate.
