@@ -79,7 +79,7 @@ func (s *Store) judgeWide(j *job, p *pending, c *core.Charge, r *core.Result, no
 	w := p.shard.wide[identityOf(&c.Key)]
 	log := w.logFor(c.Quota)
 	want := ask(c)
-	if p.same >= 0 {
+	if p.same >= 0 && want.Cost <= c.Quota.Capacity() { // larger ones are denied, and may overflow
 		want.Cost += j.list[p.same].asked
 	}
 	o := c.Quota.PeekLog(log, now, want)

@@ -232,6 +232,23 @@ func TestAccountingOfWidesIsExact(t *testing.T) {
 	}
 }
 
+func TestGiantCostsAreDeniedAndChargeNothing(t *testing.T) {
+	for name, q := range every(t, 10) {
+		t.Run(name, func(t *testing.T) {
+			s := New(Config{MaxKeys: 100, Clock: newFakeClock().now})
+			one := core.Charge{Key: key(1), Limit: "a", Quota: q, Cost: 1}
+			giant := core.Charge{Key: key(1), Limit: "a", Quota: q, Cost: 1<<63 - 1, Extra: 1<<63 - 1}
+			r := takeAll(t, s, one, giant)
+			if r[1].Granted || r[1].RetryAfter != core.Never {
+				t.Errorf("giant cost: %+v, want denied for good", r[1])
+			}
+			if r := take(t, s, key(1), q); !r.Granted || r.Remaining != 9 {
+				t.Errorf("then %+v, want 9 remaining", r)
+			}
+		})
+	}
+}
+
 func TestPenaltyWithoutMemoryStillDenies(t *testing.T) {
 	clock := newFakeClock()
 	s := New(Config{MaxKeys: 10, Clock: clock.now})
