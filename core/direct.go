@@ -113,11 +113,12 @@ func (l *Limiter) Wait(ctx context.Context, limit, key string, n int64) error {
 		if err != nil {
 			return err
 		}
-		d, err := l.ask(ctx, to, n, patience(ctx), l.store.Take)
+		longest := patience(ctx)
+		d, err := l.ask(ctx, to, n, longest, l.store.Take)
 		if err != nil {
 			return err
 		}
-		wait := d.wait()
+		wait := d.wait(longest)
 		if wait > patience(ctx) {
 			l.leaveTurn(ctx, &d)
 			return &DeniedError{Limit: limit, RetryAfter: wait}
@@ -133,10 +134,15 @@ func (l *Limiter) Wait(ctx context.Context, limit, key string, n int64) error {
 }
 
 // wait returns how long the decision asks to wait: for its turn when it is
-// granted, before the next try when it is not.
-func (d *Decision) wait() (wait time.Duration) {
+// granted, before the next try when it is not. A queue in which the turn would come
+// after longest says when one may queue that long, so the turn is that much later.
+func (d *Decision) wait(longest time.Duration) (wait time.Duration) {
 	if !d.Allowed() {
-		return d.RetryAfter()
+		wait = d.RetryAfter()
+		if d.bill.lines[0].quota.Queues() && !d.Blocked() && wait < Never-longest {
+			wait += longest
+		}
+		return wait
 	}
 	for _, e := range d.entries() {
 		wait = max(wait, e.result.Delay)

@@ -50,9 +50,11 @@ const stageSets = 4
 type routeCache struct {
 	mu    sync.Mutex
 	plans atomic.Pointer[map[routeKey]*plan]
+	bound int
 }
 
-const maxCachedRoutes = 1 << 16
+// maxCachedRoutes is well above the routes, times methods, of any program.
+const maxCachedRoutes = 1 << 14
 
 func (t *table) plan(k routeKey) *plan {
 	if !methods[k.method] {
@@ -72,7 +74,7 @@ func (t *table) addPlan(k routeKey) *plan {
 	defer t.routes.mu.Unlock()
 	next := map[routeKey]*plan{}
 	if old := t.routes.plans.Load(); old != nil {
-		if len(*old) >= maxCachedRoutes {
+		if len(*old) >= t.routes.bound {
 			return p
 		}
 		for key, plan := range *old {

@@ -37,7 +37,7 @@ type rule struct {
 
 func compile(c Config) (*table, error) {
 	var p problems
-	t := &table{byName: map[string]*rule{}}
+	t := &table{byName: map[string]*rule{}, routes: routeCache{bound: maxCachedRoutes}}
 	t.compileTiers(c, &p)
 	if c.Limits == nil {
 		p.add("limits", "is missing, want a list of limits, or an empty one to say none")
