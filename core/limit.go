@@ -2,6 +2,8 @@ package core
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/tidegate/tidegate/core/algo"
@@ -203,8 +205,8 @@ func (l *Limit) algorithm() algo.Algorithm {
 	if l.Quota.set && !l.Quota.unlimited {
 		return l.Quota.spec.Algorithm
 	}
-	for _, q := range l.Tiers {
-		if !q.unlimited {
+	for _, tier := range slices.Sorted(maps.Keys(l.Tiers)) { // the same one every time
+		if q := l.Tiers[tier]; q.set && !q.unlimited {
 			return q.spec.Algorithm
 		}
 	}
