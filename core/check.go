@@ -40,7 +40,7 @@ func checkKey(path string, l Limit, parts []KeyPart, p *problems) {
 		case part.kind == partNone:
 			p.add(at, "is empty, want principal, ip, route, global or header:NAME")
 		case seen[name]:
-			p.add(at, "repeats %q", part)
+			p.add(at, "repeats %q, want each part once", part)
 		case part.kind == partGlobal && len(parts) > 1:
 			p.add(at, "is global beside other parts, which it would not change; leave it out")
 		case part.kind == partHeader && !isToken(part.name):
@@ -80,7 +80,7 @@ func checkActions(path string, l Limit, p *problems) {
 			p.add(at, "is %d, want a final status, 200 to 599", status)
 		}
 		if seen[status] {
-			p.add(at, "repeats %d", status)
+			p.add(at, "repeats %d, want each status once", status)
 		}
 		seen[status] = true
 	}
@@ -97,11 +97,11 @@ func checkWait(path string, l Limit, p *problems) {
 	case l.Exceeded == Wait && !bucket && l.algorithm() != algo.LeakyBucket:
 		p.add(path+".exceeded", "is wait, want that for token-bucket only, and this is a %v", l.algorithm())
 	case l.MaxWait != 0 && l.Exceeded != Wait:
-		p.add(path+".max_wait", "is %v without exceeded: wait", l.MaxWait)
+		p.add(path+".max_wait", "is %v without exceeded: wait, want both or neither", l.MaxWait)
 	case l.MaxWait < 0:
 		p.add(path+".max_wait", "is %v, want more than 0", l.MaxWait)
 	}
-	if l.Exceeded == Wait {
+	if l.Exceeded == Wait && (bucket || l.algorithm() == algo.LeakyBucket) {
 		p.add(path+".exceeded", "wait is not supported yet")
 	}
 }

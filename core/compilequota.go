@@ -25,30 +25,35 @@ func (t *table) compileQuotas(path string, r *rule, p *problems) {
 		p.add(path+".limit", "is set beside tiers, want one of them")
 	}
 	t.checkTierNames(path, r, p)
-	strictest := Unlimited
-	for i, tier := range t.tiers[:len(t.tiers)-1] {
+	rest := r.compileRest(path, p)
+	last := len(t.tiers) - 1
+	strictest := r.Tiers["*"]
+	r.quotas[last] = rest
+	for i, tier := range t.tiers[:last] {
 		quota, found := r.Tiers[tier]
-		if !found {
-			if quota, found = r.Tiers["*"]; !found {
-				p.add(path+".tiers", "has no quota for the tier %q, want every tier of the list or \"*\" for the rest", tier)
-				continue
-			}
+		switch {
+		case found:
+			r.quotas[i] = r.compileQuota(path+".tiers."+tier, quota, p)
+		case r.Tiers["*"].set:
+			r.quotas[i] = rest
+		default:
+			p.add(path+".tiers", "has no quota for the tier %q, want every tier of the list or \"*\" for the rest", tier)
 		}
-		r.quotas[i] = r.compileQuota(path+".tiers."+tierPath(r, tier), quota, p)
-		if !quota.looser(strictest) {
-			strictest = quota
-			r.quotas[len(t.tiers)-1] = r.quotas[i]
+		// A caller of no known tier has the strictest quota of all.
+		if found && (!strictest.set || !quota.looser(strictest)) {
+			strictest, r.quotas[last] = quota, r.quotas[i]
 		}
 	}
 	r.checkOneAlgorithm(path, p)
 }
 
-// tierPath returns the name under which the tier's quota stands in the file.
-func tierPath(r *rule, tier string) string {
-	if _, found := r.Tiers[tier]; found {
-		return tier
+// compileRest compiles the quota of tiers that are not named.
+func (r *rule) compileRest(path string, p *problems) *algo.Quota {
+	rest, found := r.Tiers["*"]
+	if !found {
+		return nil
 	}
-	return "*"
+	return r.compileQuota(path+".tiers.*", rest, p)
 }
 
 func (t *table) checkTierNames(path string, r *rule, p *problems) {

@@ -230,8 +230,15 @@ func TestTiers(t *testing.T) {
 		{core.Config{DefaultTier: "free"}, core.Identity{Principal: "p", Tier: "gold"}, 2},
 		{core.Config{DefaultTier: "free"}, core.Identity{Tier: "max"}, 2}, // anonymous, whatever it says
 		{core.Config{Tiers: []string{"pro", "free", "max", "none"}}, core.Identity{}, 4},
+		{core.Config{Limits: []core.Limit{{Name: "a", Tiers: core.Tiers{"*": core.TokenBucket(3, time.Hour)}}}}, core.Identity{Principal: "p", Tier: "any"}, 3},
+		{core.Config{Limits: []core.Limit{{Name: "a", Tiers: core.Tiers{"*": core.TokenBucket(3, time.Hour)}}}}, core.Identity{}, 3},
+		{core.Config{Limits: []core.Limit{{Name: "a", Tiers: core.Tiers{"*": core.TokenBucket(1, time.Hour), "pro": core.TokenBucket(5, time.Hour)}}}}, core.Identity{}, 1},
+		{core.Config{Limits: []core.Limit{{Name: "a", Tiers: core.Tiers{"*": core.TokenBucket(5, time.Hour), "pro": core.TokenBucket(2, time.Hour)}}}}, core.Identity{}, 2},
+		{core.Config{Limits: []core.Limit{{Name: "a", Tiers: core.Tiers{"*": core.Unlimited, "pro": core.TokenBucket(2, time.Hour)}}}}, core.Identity{}, 2},
 	} {
-		tt.config.Limits = limits
+		if tt.config.Limits == nil {
+			tt.config.Limits = limits
+		}
 		d := newDesk(t, tt.config)
 		if got := d.pass(6, core.Request{Identity: tt.id}); got != tt.want {
 			t.Errorf("%+v with default %q: %d of 6 allowed, want %d", tt.id, tt.config.DefaultTier, got, tt.want)

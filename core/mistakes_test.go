@@ -69,6 +69,7 @@ func TestMistakesInATable(t *testing.T) {
 		{"limits[0].tiers", "no quota for the tier \"b\"", core.Config{Tiers: []string{"a", "b"}, Limits: []core.Limit{{Name: "a", Tiers: core.Tiers{"a": ok}}}}},
 		{"limits[0].tiers.c", "not in the list of tiers (a)", core.Config{Tiers: []string{"a"}, Limits: []core.Limit{{Name: "a", Tiers: core.Tiers{"a": ok, "c": ok}}}}},
 		{"limits[0].tiers.*", "is missing", core.Config{Tiers: []string{"a"}, Limits: []core.Limit{{Name: "a", Tiers: core.Tiers{"*": {}}}}}},
+		{"limits[0].tiers.*.limit", "whole microseconds", core.Config{Limits: []core.Limit{{Name: "a", Tiers: core.Tiers{"*": core.TokenBucket(1, 3*time.Nanosecond)}}}}},
 		{"limits[0].tiers.b", "one algorithm", core.Config{Tiers: []string{"a", "b"}, Limits: []core.Limit{{Name: "a", Tiers: core.Tiers{"a": core.SlidingLog(1, time.Second), "b": core.FixedWindow(1, time.Second)}}}}},
 		{"limits[0].limit", "concurrency is not supported yet", quota(core.Concurrency(3))},
 		{"limits[0].queue", "not supported yet", quota(core.LeakyBucket(1, time.Second).WithQueue(4))},

@@ -82,7 +82,7 @@ func (t *table) compileTiers(c Config, p *problems) {
 			p.add(fmt.Sprintf("tiers[%d]", i), "is %q, want a name", name)
 		}
 		if slices.Contains(names[:i], name) {
-			p.add(fmt.Sprintf("tiers[%d]", i), "repeats %q", name)
+			p.add(fmt.Sprintf("tiers[%d]", i), "repeats %q, want each tier once", name)
 		}
 	}
 	t.tiers = append(names, "")
