@@ -126,9 +126,8 @@ func (q *Quota) describeBucket(o *Outcome, spent, at, now int64) {
 //
 // That is exact unless a grant that stood before this one has been given back
 // meanwhile: then this one has begun to drain earlier than two words can tell, and
-// what it returns may be units of a later grant. What was admitted and kept still
-// is at most burst + rate·T from any instant at which the bucket was full, and one
-// burst more in any other span.
+// what it returns may be units of a later grant. What is admitted and kept can then
+// be one burst more than promised in a span, never in the long run.
 //
 // A queue gives back only its last place: those behind it have been told their
 // turns.
@@ -150,6 +149,9 @@ func (q *Quota) giveBucket(s State, now, units int64, r Receipt, turn bool) (Sta
 	}
 	if back <= 0 {
 		return s, false
+	}
+	if s.Under == q {
+		spent, at = s.A, s.B // which leaves the same now; only a grant moves time on
 	}
 	return State{A: spent - back, B: at, Under: q}, true
 }

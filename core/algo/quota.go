@@ -15,6 +15,11 @@ func (q *Quota) Algorithm() Algorithm { return q.spec.Algorithm }
 // needs more than two words.
 func (q *Quota) Wide() bool { return q.grain != 0 }
 
+// Queues reports whether an [Ask] with a MaxDelay can be granted for a later turn.
+func (q *Quota) Queues() bool {
+	return q.spec.Algorithm == TokenBucket || q.spec.Algorithm == LeakyBucket
+}
+
 // Capacity returns the most that can be spent at one instant, in units: the
 // burst, the queue plus one, or the limit. A larger cost never fits.
 func (q *Quota) Capacity() int64 { return q.burst }

@@ -124,24 +124,23 @@ func (q *Quota) describeSliding(o *Outcome, prev, cur, start, now int64) {
 	}
 }
 
+// giveSliding takes units out of the counter they are in. It leaves the state in the
+// window it was written in: only a grant moves time on.
 func (q *Quota) giveSliding(s State, now, units int64, r Receipt) (State, bool) {
 	if s.Under != q && s.Under.period != q.period {
 		return s, false // counted in other windows by now
 	}
-	prev, cur, start := q.roll(s, now)
-	switch r.At {
-	case start:
-		if cur == 0 {
-			return s, false
-		}
+	if _, _, start := q.roll(s, now); r.At < start-q.period {
+		return s, false // counted no longer
+	}
+	prev, cur := unpackCounters(s.A)
+	switch {
+	case r.At == s.B && cur > 0:
 		cur -= min(units, cur)
-	case start - q.period:
-		if prev == 0 {
-			return s, false
-		}
+	case r.At == s.B-q.period && prev > 0:
 		prev -= min(units, prev)
 	default:
 		return s, false
 	}
-	return State{A: packCounters(prev, cur), B: start, Under: q}, true
+	return State{A: packCounters(prev, cur), B: s.B, Under: q}, true
 }

@@ -95,7 +95,7 @@ type Spec struct {
 // A FieldError says which field of a [Spec] is wrong, with the name that the
 // limits file uses for it.
 type FieldError struct {
-	Field   string // limit, period, burst, queue, buckets, timezone, align
+	Field   string // algorithm, limit, burst, queue, buckets, timezone, align; of a Penalty: after, within, block
 	Problem string // what is wrong, and what was expected
 }
 

@@ -85,6 +85,10 @@ func (q *Quota) Peek(s State, now int64, ask Ask) (State, Outcome) {
 // taken from, as far as they are still counted there. With turn set, and always
 // from a queue, they are returned only when no later grant stands behind them. It
 // reports whether the state changed.
+//
+// A bucket's units drain in the order in which they were granted. When a grant is
+// given back, those behind it begin to drain earlier than their receipts know: given
+// back too, they may return units of a later grant.
 func (q *Quota) Give(s State, now, units int64, r Receipt, turn bool) (State, bool) {
 	if q.limit == 0 || units <= 0 || s.Under == nil || r == (Receipt{}) {
 		return s, false
