@@ -159,7 +159,7 @@ func TestFreshKeysTakeNoRoom(t *testing.T) {
 	s := New(Config{MaxKeys: 1000, Clock: clock.now})
 	q := bucket(t, 10, time.Second, 10)
 	for round := range 50 {
-		for i := range 900 {
+		for i := range 600 {
 			if r := take(t, s, key(uint64(1000*round+i)), q); !r.Granted {
 				t.Fatalf("round %d, key %d denied", round, i)
 			}
