@@ -11,7 +11,6 @@ import (
 type Guard[C any] struct {
 	limiter *core.Limiter
 	opts    Options[C]
-	sources bool // some limit may ask for a header, a value or a cost
 	exposed []string
 }
 
