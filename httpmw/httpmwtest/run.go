@@ -101,6 +101,7 @@ func (p *Probe) startWith(app App, c core.Config) {
 	} else {
 		p.server.Start()
 	}
+	p.server.Client().CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	p.tb.Cleanup(p.server.Close)
 }
 
@@ -133,9 +134,7 @@ func (p *Probe) send(method, path string, body io.Reader, pairs ...string) (repl
 	for i := 0; i+1 < len(pairs); i += 2 {
 		request.Header.Add(pairs[i], pairs[i+1])
 	}
-	client := p.server.Client()
-	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	response, err := client.Do(request)
+	response, err := p.server.Client().Do(request)
 	if err != nil {
 		return reply{}, err
 	}
