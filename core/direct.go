@@ -38,7 +38,7 @@ func (l *Limiter) Allow(ctx context.Context, limit, key string, n int64) (Decisi
 	if err != nil {
 		return Decision{}, err
 	}
-	return l.ask(ctx, to, n, 0, l.store.Take)
+	return l.take(ctx, to, n, 0)
 }
 
 // AllowRequest is [Limiter.Allow] with the key taken from a Request.
@@ -48,7 +48,7 @@ func (l *Limiter) AllowRequest(ctx context.Context, limit string, req Request, n
 	if err != nil {
 		return Decision{}, err
 	}
-	return l.ask(ctx, target{t, r, req}, n, 0, l.store.Take)
+	return l.take(ctx, target{t, r, req}, n, 0)
 }
 
 // Peek answers as [Limiter.Allow] would, and charges nothing. Remaining is what
@@ -114,7 +114,7 @@ func (l *Limiter) Wait(ctx context.Context, limit, key string, n int64) error {
 			return err
 		}
 		longest := patience(ctx)
-		d, err := l.ask(ctx, to, n, longest, l.store.Take)
+		d, err := l.take(ctx, to, n, longest)
 		if err != nil {
 			return err
 		}
@@ -271,6 +271,16 @@ func (s fixedSource) Header(string) string      { return string(s) }
 func (s fixedSource) KeyValue(string) string    { return string(s) }
 func (s fixedSource) Cost(string) (int64, bool) { return 0, false }
 
+// take charges, and tells the observer.
+func (l *Limiter) take(ctx context.Context, to target, n int64, maxDelay time.Duration) (Decision, error) {
+	d, err := l.ask(ctx, to, n, maxDelay, l.store.Take)
+	if l.observer != nil && d.n > 0 {
+		kept := d
+		l.observer.Decided(ctx, &kept)
+	}
+	return d, err
+}
+
 type storeCall func(context.Context, []Charge, []Result) error
 
 // ask puts one charge to the store.
@@ -294,10 +304,10 @@ func (l *Limiter) ask(ctx context.Context, to target, n int64, maxDelay time.Dur
 	if err := call(ctx, b.charges, b.results); err != nil {
 		l.failed(ctx, err)
 		d.fail(b, err)
-		if d.outcome == Unavailable {
-			return d, err
+		if d.outcome != Unavailable {
+			err = nil // the limit's policy has decided
 		}
-		return d, nil
+		return d, err
 	}
 	d.record(b)
 	return d, nil

@@ -513,6 +513,44 @@ func TestStoreFailureFollowsEachLimitsPolicy(t *testing.T) {
 	}
 }
 
+// What an observer has kept does not change with later requests.
+func TestAnObserverMayKeepDecisions(t *testing.T) {
+	watch := &spy{}
+	d := newDesk(t, core.Config{Limits: []core.Limit{hourly("a", 100)}, Observer: watch})
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() { d.pass(5, by("a")) })
+	}
+	wg.Wait()
+	for range 10 {
+		if _, err := d.Allow(t.Context(), "a", "a", 1); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := d.Peek(t.Context(), "a", "a", 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	seen := map[int64]bool{}
+	for _, kept := range watch.decided {
+		seen[remaining(t, kept, "a")] = true
+	}
+	if len(watch.decided) != 50 || len(seen) != 50 {
+		t.Errorf("%d decisions told, with %d different numbers left, want 50 of each", len(watch.decided), len(seen))
+	}
+}
+
+// Whatever a caller sends as a key is one key of fixed size.
+func TestOddAndGiantKeys(t *testing.T) {
+	d := newDesk(t, core.Config{Limits: []core.Limit{{Name: "a", Key: core.ByHeader("K"), Quota: core.TokenBucket(1, time.Hour)}}})
+	for i, value := range []string{"x", strings.Repeat("x", 1<<20), "\xff\xfe", "a\x00b", "a\x00c", "{x}", "a:b|c%d", "é", "\r\n"} {
+		r := from("192.0.2.1")
+		r.Source = headers{values: map[string]string{"K": value}}
+		if got := d.pass(3, r); got != 1 {
+			t.Errorf("%d: %d of 3 allowed, want 1", i, got)
+		}
+	}
+}
+
 func TestACallerWhoLeftIsNoFailure(t *testing.T) {
 	watch := &spy{}
 	d := newDesk(t, core.Config{Store: broken{}, Limits: []core.Limit{hourly("a", 1)}, Observer: watch})

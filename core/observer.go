@@ -6,7 +6,8 @@ import "context"
 // are called on the request's goroutine, concurrently, and must not block.
 type Observer interface {
 	// Decided is told of every decision that counted something or denied, and of
-	// every exemption. The Decision may be kept.
+	// every exemption; a look ([Limiter.Peek]) is none. The Decision may be kept,
+	// unless the caller of [Limiter.Decide] uses it again: adapters do not.
 	Decided(ctx context.Context, d *Decision)
 
 	// Failed is told of every error of the store that is not the caller's leaving.

@@ -36,12 +36,17 @@ func routeParameters(p *Probe) {
 func everySpelling(p *Probe) {
 	p.start(App{Routes: []Route{{Method: "GET", Path: "/login", Handle: ok}}},
 		core.Limit{Name: "a", Match: []string{"/login"}, Key: core.ByIP, Quota: core.TokenBucket(50, time.Hour)})
+	counted := 0
 	for _, path := range []string{"/login", "/LOGIN", "/login/", "//login", "/./login", "/%6Cogin", "/login?x=1", "/login?", "/x/../login", "/login%2F", "/login//", "http://test/login"} {
 		status, limited := p.raw("GET " + path)
 		if status == 200 && !limited {
 			p.errorf("GET %s is served and not counted", path)
 		}
+		if limited {
+			counted++
+		}
 	}
+	p.want("RateLimit after all spellings", p.ask("GET", "/login").Header.Get("RateLimit"), fmt.Sprintf(`"a";r=%d;t=72`, 49-counted))
 }
 
 func unrouted(p *Probe) {
