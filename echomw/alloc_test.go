@@ -4,50 +4,22 @@ package echomw_test
 
 import (
 	"net/http"
-	"net/http/httptest"
 	"testing"
-	"time"
 
 	"github.com/labstack/echo/v4"
-	"github.com/stretchr/testify/require"
 
 	"github.com/tidegate/tidegate/core"
 	"github.com/tidegate/tidegate/echomw"
-	"github.com/tidegate/tidegate/store/memstore"
+	"github.com/tidegate/tidegate/httpmw/httpmwtest"
 )
 
-// blank is a ResponseWriter that can be used again.
-type blank struct{ h http.Header }
-
-func (b *blank) Header() http.Header         { return b.h }
-func (b *blank) Write(p []byte) (int, error) { return len(p), nil }
-func (b *blank) WriteHeader(int)             {}
-
 func TestAllocationsAboveTheBareHandler(t *testing.T) {
-	engine := func(around ...echo.MiddlewareFunc) http.Handler {
+	httpmwtest.Allocations(t, func(l *core.Limiter) http.Handler {
 		e := echo.New()
-		e.Use(around...)
+		if l != nil {
+			e.Use(echomw.New(l))
+		}
 		e.GET("/x", func(echo.Context) error { return nil })
 		return e
-	}
-	bare, limited := engine(), func(l *core.Limiter) http.Handler { return engine(echomw.New(l)) }
-	for name, tt := range map[string]struct {
-		quota int64
-		most  float64
-	}{"allowed": {1e9, 3}, "denied": {0, 5}} {
-		l, err := core.New(core.Config{Store: memstore.New(memstore.Config{MaxKeys: 1000}), Limits: []core.Limit{
-			{Name: "a", Quota: core.TokenBucket(tt.quota, time.Hour)},
-			{Name: "b", Quota: core.TokenBucket(1e9, time.Hour)},
-			{Name: "c", Match: []string{"GET /x"}, Quota: core.TokenBucket(1e9, time.Hour)},
-		}})
-		require.NoError(t, err)
-		r, w := httptest.NewRequest("GET", "/x", nil), &blank{http.Header{}}
-		serve := func(h http.Handler) float64 {
-			return testing.AllocsPerRun(200, func() { clear(w.h); h.ServeHTTP(w, r) })
-		}
-		base := serve(bare)
-		got := serve(limited(l)) - base
-		require.LessOrEqual(t, got, tt.most, name)
-		require.NotEmpty(t, w.h["Ratelimit"], name)
-	}
+	})
 }
