@@ -9,7 +9,10 @@ FUZZTIME    ?= 3s
 COVERED     := core core/algo headers store/memstore
 COVERAGE    := 90
 
-.PHONY: help run test check fmt vet lint arrows race fuzz cover
+# The tests start servers of their own, and fail where there is none to start.
+REDIS       ?= redis-server
+
+.PHONY: help run servers test check fmt vet lint arrows race fuzz cover
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -17,7 +20,11 @@ help: ## list the targets
 run: ## start the order service and say what to try; FRAMEWORK=gin|echo|http ADDR=host:port
 	@$(GO) run ./examples/orders -framework $(FRAMEWORK) -addr $(ADDR)
 
-test: ## run every test
+servers: ## install the servers that the tests start, where they are missing (Debian)
+	@command -v $(REDIS) >/dev/null || { sudo=$$(command -v sudo || true); \
+		$$sudo apt-get update -q && $$sudo apt-get install -q -y --no-install-recommends redis-server; }
+
+test: servers ## run every test
 	$(GO) test ./...
 
 check: fmt vet lint arrows race fuzz cover ## all that must hold before a change is merged
@@ -34,7 +41,7 @@ lint: ## staticcheck
 arrows: ## who may import whom, and what can be read off the source
 	$(GO) test -count=1 .
 
-race: ## run every test under the race detector
+race: servers ## run every test under the race detector
 	$(GO) test -race ./...
 
 fuzz: ## run every fuzz target for FUZZTIME
@@ -45,7 +52,7 @@ fuzz: ## run every fuzz target for FUZZTIME
 		done; \
 	done; rm -f .fuzz.out
 
-cover: ## check that tests run at least COVERAGE percent of the packages that decide
+cover: servers ## check that tests run at least COVERAGE percent of the packages that decide
 	@set -e; for room in $(COVERED); do \
 		out=$$($(GO) test -cover ./$$room | tail -1); \
 		echo "$$out" | awk -v room=$$room -v least=$(COVERAGE) '{ for (i = 1; i <= NF; i++) if ($$i ~ /%$$/) { got = $$i + 0; seen = 1 } } \

@@ -25,6 +25,7 @@ var arrows = map[string][]string{
 	"core/config":          {"core", "core/algo"},
 	"headers":              {},
 	"store/memstore":       {"core", "core/algo"},
+	"store/redisstore":     {"core", "core/algo"},
 	"store/storetest":      {"core", "core/algo"},
 	"httpmw/clientip":      {},
 	"httpmw/guard":         {"core", "core/algo", "headers", "httpmw/clientip"},
@@ -38,19 +39,22 @@ var arrows = map[string][]string{
 	"examples/http":        {"*"},
 	"examples/worker":      {"*"},
 	"internal/exampletest": {},
+	"internal/redistest":   {},
 }
 
 // thirdParty lists who may import code that is not ours. Everybody else has the
 // standard library.
 var thirdParty = map[string][]string{
-	"core/config":     {"github.com/goccy/go-yaml"},
-	"headers":         {"github.com/dunglas/httpsfv"},
-	"httpmw":          {"github.com/felixge/httpsnoop"},
-	"ginmw":           {"github.com/gin-gonic/gin"},
-	"echomw":          {"github.com/labstack/echo/v4"},
-	"examples/orders": {"github.com/gin-gonic/gin", "github.com/labstack/echo/v4", "github.com/coder/websocket"},
-	"examples/gin":    {"github.com/gin-gonic/gin"},
-	"examples/echo":   {"github.com/labstack/echo/v4"},
+	"core/config":        {"github.com/goccy/go-yaml"},
+	"headers":            {"github.com/dunglas/httpsfv"},
+	"httpmw":             {"github.com/felixge/httpsnoop"},
+	"ginmw":              {"github.com/gin-gonic/gin"},
+	"echomw":             {"github.com/labstack/echo/v4"},
+	"examples/orders":    {"github.com/gin-gonic/gin", "github.com/labstack/echo/v4", "github.com/coder/websocket"},
+	"examples/gin":       {"github.com/gin-gonic/gin"},
+	"examples/echo":      {"github.com/labstack/echo/v4"},
+	"store/redisstore":   {"github.com/redis/go-redis/v9"},
+	"internal/redistest": {"github.com/redis/go-redis/v9"},
 }
 
 // forbidden lists standard packages that a room must not import, and why.
@@ -183,7 +187,7 @@ func checkFile(t *testing.T, p pkg, fset *token.FileSet, file *ast.File) {
 }
 
 // clocks lists who may read one: everybody else is told the time.
-var clocks = []string{"store/memstore", "httpmw/guard", "examples/", "store/storetest", "httpmw/httpmwtest"}
+var clocks = []string{"store/memstore", "store/redisstore", "internal/redistest", "httpmw/guard", "examples/", "store/storetest", "httpmw/httpmwtest"}
 
 func checkClock(t *testing.T, p pkg, at token.Position) {
 	t.Helper()

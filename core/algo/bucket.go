@@ -13,7 +13,7 @@ package algo
 // clock behind the stored instant drains nothing: the level is frozen until the
 // clock catches up, so that time going back never makes units.
 func (q *Quota) drain(s State, now int64) (spent, at int64) {
-	if s.Under != q {
+	if s.Under != q && !q.flowsAs(s.Under) {
 		return q.adoptBucket(s, now)
 	}
 	spent, at = s.A, s.B
@@ -26,6 +26,12 @@ func (q *Quota) drain(s State, now int64) (spent, at int64) {
 		elapsed /= q.tick
 	}
 	return drained(spent, elapsed, q.limit), now
+}
+
+// flowsAs reports whether a state of the other quota means the same under q: only how
+// much they hold may differ.
+func (q *Quota) flowsAs(other *Quota) bool {
+	return other != nil && q.limit == other.limit && q.unit == other.unit && q.tick == other.tick
 }
 
 // adoptBucket rewrites a level that another quota wrote. Up to now the level has
@@ -51,6 +57,9 @@ func (q *Quota) takeBucket(s State, now int64, ask Ask, commit bool) (State, Out
 	kept := s
 	if s.Under != q && s.Under != nil {
 		kept = State{A: spent, B: at, Under: q}
+		if q.flowsAs(s.Under) {
+			kept.A, kept.B = s.A, s.B // only a grant moves time on
+		}
 	}
 	o.Delay, o.RetryAfter = q.waits(spent, at, now, ask)
 	o.Granted = o.RetryAfter == 0
@@ -150,7 +159,7 @@ func (q *Quota) giveBucket(s State, now, units int64, r Receipt, turn bool) (Sta
 	if back <= 0 {
 		return s, false
 	}
-	if s.Under == q {
+	if q.flowsAs(s.Under) {
 		spent, at = s.A, s.B // which leaves the same now; only a grant moves time on
 	}
 	return State{A: spent - back, B: at, Under: q}, true

@@ -15,6 +15,10 @@ func carry(m model, old *Quota, now int64, q *Quota) model {
 	switch m := m.(type) {
 	case *spanModel:
 		n := next.(*spanModel)
+		if old.flowsAs(q) {
+			n.log = m.log
+			return n
+		}
 		if level := m.excess(now); level > 0 {
 			at := max(m.clock(now), now)
 			at += (q.tick - at%q.tick) % q.tick

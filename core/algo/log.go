@@ -105,7 +105,7 @@ func (l *Log) remove(i int) {
 // hold charges from its start to its end, and is taken to be from its end. What
 // the other quota had forgotten stays forgotten.
 func (l *Log) adopt(q *Quota, now int64) {
-	if l.under != nil && l.under != q {
+	if l.under != nil && (l.under.life != q.life || l.under.grain != q.grain) {
 		l.drop(now, l.under.life)
 	}
 	if l.under != nil && l.under.grain != q.grain {

@@ -52,6 +52,9 @@ func (q *Quota) takeSliding(s State, now int64, ask Ask, commit bool) (State, Ou
 	kept := s
 	if s.Under != q && s.Under != nil {
 		kept = State{A: packCounters(prev, cur), B: start, Under: q}
+		if s.Under.period == q.period {
+			kept.A, kept.B = s.A, s.B // only a grant moves time on
+		}
 	}
 	room := q.room(prev, cur, start, now)
 	var o Outcome

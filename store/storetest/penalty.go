@@ -100,7 +100,8 @@ func (r *run) blockByDenials(a account) {
 
 func penaltySpan(r *run) {
 	const within = time.Second
-	a := r.open(tokenBucket.spec(1, r.long())).with(algo.Penalty{After: 3, Within: within, Block: time.Hour})
+	block := 2 * r.long()
+	a := r.open(tokenBucket.spec(1, r.long())).with(algo.Penalty{After: 3, Within: within, Block: block})
 	r.drain(a)
 	for range 6 { // any two of these are within the span, and never three
 		r.deniesPlainly(a, "two of these denials at most are within a second")
@@ -111,7 +112,7 @@ func penaltySpan(r *run) {
 	r.sleep(within/2 - time.Microsecond)
 	r.deniesPlainly(a, "the second within a second")
 	r.sleep(within / 2)
-	r.deniesBlocked(a, time.Hour, "the third, a microsecond before the first is a second old")
+	r.deniesBlocked(a, block, "the third, a microsecond before the first is a second old")
 }
 
 func penaltyOfItsOwn(r *run) {

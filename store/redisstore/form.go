@@ -1,0 +1,125 @@
+package redisstore
+
+import (
+	"encoding/binary"
+	"hash/fnv"
+	"sync"
+	"sync/atomic"
+
+	"github.com/tidegate/tidegate/core/algo"
+)
+
+// The kinds of state, as the scripts call them.
+const (
+	kindBucket  = "b"
+	kindFixed   = "f"
+	kindSliding = "s"
+	kindLog     = "l"
+	kindRecord  = "p"
+	kindNothing = "z"
+)
+
+// The letters that keys end with. A limit is known by its algorithm, so each has
+// its own keys, and a limit whose algorithm changes starts anew.
+const (
+	letterRecord = 'p'
+	letterCells  = 'c'
+)
+
+var letters = [...]byte{
+	algo.TokenBucket:   't',
+	algo.LeakyBucket:   'l',
+	algo.FixedWindow:   'f',
+	algo.SlidingWindow: 's',
+	algo.SlidingLog:    'g',
+	algo.Concurrency:   'q',
+}
+
+// A form is how a quota is described to the scripts.
+type form struct {
+	kind   string
+	letter byte
+	args   []any // kind, mark and numbers, boxed once
+	edges  atomic.Pointer[[4]int64]
+}
+
+// forms keeps the form of each quota: there are as many as tables ever named.
+var forms sync.Map // of *algo.Quota to *form
+
+func formOf(q *algo.Quota) *form {
+	if f, ok := forms.Load(q); ok {
+		return f.(*form)
+	}
+	f, _ := forms.LoadOrStore(q, newForm(q))
+	return f.(*form)
+}
+
+// Modes of fixed windows: how their edges are found.
+const (
+	modeAligned = iota
+	modeFirstRequest
+	modeCalendar
+)
+
+func newForm(q *algo.Quota) *form {
+	n := q.Numbers()
+	f := &form{letter: letters[q.Algorithm()]}
+	if q.Algorithm() == algo.SlidingWindow && q.Wide() {
+		f.letter = letterCells
+	}
+	switch {
+	case n.Limit == 0:
+		f.kind, f.args = kindNothing, []any{kindNothing, ""}
+	case q.Wide():
+		f.kind, f.args = kindLog, []any{kindLog, "", n.Limit, n.Grain, n.Life}
+	case q.Algorithm() == algo.FixedWindow:
+		mode, zone := int64(modeAligned), int64(0)
+		switch {
+		case q.Spec().FirstRequest:
+			mode = modeFirstRequest
+		case q.Calendar():
+			mode, zone = modeCalendar, zoneNumber(q.Zone())
+		}
+		f.kind, f.args = kindFixed, []any{kindFixed, mark(n.Period, mode, zone), n.Limit, n.Period, mode}
+	case q.Algorithm() == algo.SlidingWindow:
+		f.kind, f.args = kindSliding, []any{kindSliding, mark(n.Period), n.Limit, n.Period, n.Unit, n.Tick}
+	default:
+		f.kind, f.args = kindBucket, []any{kindBucket, mark(n.Limit, n.Unit, n.Tick), n.Limit, n.Unit, n.Tick, n.Capacity}
+	}
+	return f
+}
+
+// mark says what a state is written under: as much as the scripts need to read it
+// when that is no longer what they are asked about. It is a length, then integers.
+func mark(numbers ...int64) string {
+	b := []byte{0}
+	for _, n := range numbers {
+		var word [8]byte
+		binary.BigEndian.PutUint64(word[:], uint64(n))
+		i := 0
+		for i < 7 && word[i] == 0 {
+			i++
+		}
+		b = append(append(b, byte(8-i)), word[i:]...)
+	}
+	b[0] = byte(len(b) - 1)
+	return string(b)
+}
+
+// zoneNumber tells time zones apart in a mark.
+func zoneNumber(zone string) int64 {
+	h := fnv.New32a()
+	h.Write([]byte(zone))
+	return int64(h.Sum32())
+}
+
+// edgesAt returns the edges of the calendar windows around an instant. A day has
+// one answer, so the last is kept.
+func (f *form) edgesAt(q *algo.Quota, instant int64) [4]int64 {
+	if e := f.edges.Load(); e != nil && e[1] <= instant && instant < e[2] {
+		return *e
+	}
+	e := q.Edges(instant)
+	f.edges.Store(&e)
+	return e
+}
