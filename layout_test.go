@@ -24,6 +24,7 @@ var arrows = map[string][]string{
 	"core":                 {"core/algo"},
 	"core/config":          {"core", "core/algo"},
 	"headers":              {},
+	"store":                {"core", "core/algo", "store/memstore"},
 	"store/memstore":       {"core", "core/algo"},
 	"store/redisstore":     {"core", "core/algo"},
 	"store/storetest":      {"core", "core/algo"},

@@ -61,7 +61,7 @@ func (l *Limiter) DecideOne(ctx context.Context, limit string, r *Request, d *De
 func (l *Limiter) settle(ctx context.Context, d *Decision, b *batch) {
 	if err := l.store.Take(ctx, b.charges, b.results); err != nil {
 		l.failed(ctx, err)
-		d.fail(b, err)
+		d.fail(ctx, b, err)
 		return
 	}
 	d.record(b)

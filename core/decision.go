@@ -2,6 +2,7 @@ package core
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -103,18 +104,46 @@ func (d *Decision) record(b *batch) {
 	}
 }
 
-// fail decides without the store. Any closed limit makes the request
-// unavailable; otherwise it passes, and no numbers are invented.
-func (d *Decision) fail(b *batch, err error) {
+// fail decides what the store could not. Any closed limit makes the request
+// unavailable; otherwise it passes, and no numbers are invented. What the store did
+// decide stands, and is given back when the request is not let in.
+func (d *Decision) fail(ctx context.Context, b *batch, err error) {
 	d.err = err
+	var failure *StoreError
+	partly := errors.As(err, &failure) && failure.Failed != nil
 	for i := range b.results {
-		b.results[i] = Result{Granted: true, Unknown: true}
+		if !partly || slices.Contains(failure.Failed, i) {
+			b.results[i] = Result{Granted: true, Unknown: true}
+		}
 	}
-	d.hold(b)
+	d.record(b)
+	if d.outcome == Denied {
+		return // nothing was spent
+	}
 	for i := range b.charges {
-		if b.charges[i].Policy == FailClosed && !b.charges[i].Shadow {
+		if b.results[i].Unknown && b.charges[i].Policy == FailClosed && !b.charges[i].Shadow {
 			d.outcome = Unavailable
 		}
+	}
+	if d.outcome == Unavailable && partly {
+		d.giveBack(ctx)
+	}
+}
+
+// giveBack returns all that the decision was granted.
+func (d *Decision) giveBack(ctx context.Context) {
+	var refunds []Refund
+	for i, e := range d.entries() {
+		if e.result.Granted && !e.result.Unknown {
+			refunds = append(refunds, Refund{
+				Key: e.key, Limit: d.bill.lines[i].rule.Name, Quota: d.bill.lines[i].quota,
+				Units: e.cost, Receipt: e.result.Receipt,
+			})
+		}
+	}
+	ctx = context.WithoutCancel(ctx)
+	if err := d.limiter.store.Give(ctx, refunds); err != nil {
+		d.limiter.failed(ctx, err)
 	}
 }
 

@@ -303,7 +303,7 @@ func (l *Limiter) ask(ctx context.Context, to target, n int64, maxDelay time.Dur
 	b.charges[0].Cost, b.charges[0].MaxDelay = n, maxDelay
 	if err := call(ctx, b.charges, b.results); err != nil {
 		l.failed(ctx, err)
-		d.fail(b, err)
+		d.fail(ctx, b, err)
 		if d.outcome != Unavailable {
 			err = nil // the limit's policy has decided
 		}

@@ -568,8 +568,8 @@ func TestSharedStoresNeedMoreForLocal(t *testing.T) {
 	l := hourly("a", 1)
 	l.StoreFailure = core.FailLocal
 	_, err := core.New(core.Config{Store: broken{shared: true}, Limits: []core.Limit{l}})
-	if err == nil || !strings.Contains(err.Error(), "not supported yet") {
-		t.Errorf("got %v, want not supported yet", err)
+	if err == nil || !strings.Contains(err.Error(), "store.NewFailsafe") {
+		t.Errorf("got %v, want what to do", err)
 	}
 }
 

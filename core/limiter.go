@@ -85,12 +85,12 @@ func secretFor(c *Config, traits Traits) ([]byte, error) {
 	return secret, err
 }
 
-// checkSupport refuses what no store in front of this one does.
+// checkSupport refuses what this store cannot do.
 func checkSupport(t *table, traits Traits) error {
 	var p problems
 	for _, r := range t.limits {
-		if r.policy == FailLocal && traits.Shared {
-			p.add(limitPath(r.index)+".store_failure", "local is not supported yet for a shared store")
+		if r.policy == FailLocal && traits.Shared && !traits.FailsOver {
+			p.add(limitPath(r.index)+".store_failure", "is local, and this store does not go on without its server; put store.NewFailsafe around it, or choose open or closed")
 		}
 	}
 	return p.err()

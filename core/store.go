@@ -77,6 +77,10 @@ type Traits struct {
 
 	// Prefetches: units may be held by this process before they are asked for.
 	Prefetches bool
+
+	// FailsOver: when what is behind the store fails, it decides by each charge's
+	// Policy, so that an error means that a closed limit refuses.
+	FailsOver bool
 }
 
 // Never is the RetryAfter of a charge that no wait makes possible: its cost is
@@ -184,6 +188,10 @@ type StoreError struct {
 	// MaybeSpent: the charges may have been spent all the same, as when a reply
 	// was lost on its way. They must not be sent again.
 	MaybeSpent bool
+
+	// Failed lists the charges that could not be decided when the others could: those
+	// have been decided as one, and their results are there. nil: none was decided.
+	Failed []int
 
 	// Err is the cause.
 	Err error

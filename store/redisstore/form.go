@@ -24,6 +24,7 @@ const (
 const (
 	letterRecord = 'p'
 	letterCells  = 'c'
+	letterProbe  = 'h'
 )
 
 var letters = [...]byte{

@@ -2,7 +2,6 @@ package redisstore
 
 import (
 	"context"
-	"errors"
 
 	"github.com/tidegate/tidegate/core"
 )
@@ -51,24 +50,53 @@ func (s *Store) decideParts(ctx context.Context, charges []core.Charge, results 
 			p.request = nil
 		}
 	}
-	var failed error
-	denied := false
 	for i := range parts {
 		parts[i].collect(ctx, results)
-		if parts[i].err != nil && failed == nil {
-			failed = parts[i].err
-		}
 	}
-	for i := range charges {
-		if failed == nil && !results[i].Granted && !charges[i].Shadow {
-			denied = true
-		}
-	}
-	if !commit || failed == nil && !denied {
+	failed := gather(parts)
+	if failed != nil && failed.Failed == nil { // every part
 		freeParts(parts)
 		return failed
 	}
-	return s.takeBack(ctx, results, parts, failed)
+	denied := false
+	for i := range parts {
+		for _, at := range parts[i].which {
+			denied = denied || parts[i].err == nil && !results[at].Granted && !charges[at].Shadow
+		}
+	}
+	if commit && denied {
+		s.takeBack(ctx, results, parts)
+	} else {
+		freeParts(parts)
+	}
+	if failed == nil {
+		return nil
+	}
+	return failed
+}
+
+// gather makes one error of what the parts failed with, or nil. It lists the charges
+// of those that failed, unless all did.
+func gather(parts []part) *core.StoreError {
+	var e *core.StoreError
+	var failed []int
+	all := true
+	for i := range parts {
+		if parts[i].err == nil {
+			all = false
+			continue
+		}
+		of := failure(parts[i].err)
+		if e == nil {
+			e = &core.StoreError{Kind: of.Kind, Err: of.Err}
+		}
+		e.MaybeSpent = e.MaybeSpent || of.MaybeSpent
+		failed = append(failed, parts[i].which...)
+	}
+	if e != nil && !all {
+		e.Failed = failed
+	}
+	return e
 }
 
 // collect waits for a part and puts its results where they belong.
@@ -90,8 +118,8 @@ func (p *part) collect(ctx context.Context, results []core.Result) {
 	}
 }
 
-// takeBack gives back what some parts took while others denied or failed.
-func (s *Store) takeBack(ctx context.Context, results []core.Result, parts []part, failed error) error {
+// takeBack gives back what some parts took while others denied.
+func (s *Store) takeBack(ctx context.Context, results []core.Result, parts []part) {
 	var list []core.Refund
 	for i := range parts {
 		r := parts[i].request
@@ -108,10 +136,7 @@ func (s *Store) takeBack(ctx context.Context, results []core.Result, parts []par
 	}
 	// The caller may have left. Its charges are due back all the same, and when they
 	// are lost the answer stands: they were charged, which is the safe side.
-	if err := s.Give(context.WithoutCancel(ctx), list); err != nil && failed != nil {
-		return errors.Join(failed, err)
-	}
-	return failed
+	_ = s.Give(context.WithoutCancel(ctx), list)
 }
 
 func freeParts(parts []part) {

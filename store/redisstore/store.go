@@ -60,8 +60,9 @@ type Store struct {
 	timeout time.Duration
 	scripts scripts
 	single  *lane
-	lanes   sync.Map // in a cluster: of the *redis.Client of a node to its *lane
-	offset  atomic.Int64
+	lanes   sync.Map     // in a cluster: of the *redis.Client of a node to its *lane
+	mapped  atomic.Bool  // in a cluster: it is known who has which keys
+	offset  atomic.Int64 // of the server's clock from ours, µs
 	closed  atomic.Bool
 	giving  sync.WaitGroup // what is given back behind callers' backs
 }
@@ -130,17 +131,46 @@ func (s *Store) Close() error {
 	return nil
 }
 
+// Place returns the address of the server that has a key: "" where there is only one,
+// and as long as nobody has told which servers there are.
+func (s *Store) Place(k *core.Key) string {
+	if s.cluster == nil || !s.mapped.Load() {
+		return ""
+	}
+	node, err := s.cluster.MasterForKey(context.Background(), s.name(k, letterProbe))
+	if err != nil {
+		return ""
+	}
+	return node.Options().Addr
+}
+
+// Probe returns nil when the server of a key can be read and written.
+func (s *Store) Probe(ctx context.Context, k *core.Key) error {
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	if s.cluster != nil {
+		s.cluster.ReloadState(ctx)
+	}
+	if err := s.client.Set(ctx, s.name(k, letterProbe), 1, time.Second).Err(); err != nil {
+		return failure(err)
+	}
+	return nil
+}
+
 // laneOf returns the way to the server that has a key.
 func (s *Store) laneOf(ctx context.Context, name string) (*lane, error) {
 	if s.cluster == nil {
 		return s.single, nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
 	node, err := s.cluster.MasterForKey(ctx, name)
 	if err != nil {
 		e := failure(err)
 		e.MaybeSpent = false
 		return nil, e
 	}
+	s.mapped.Store(true)
 	if l, ok := s.lanes.Load(node); ok {
 		return l.(*lane), nil
 	}
