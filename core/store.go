@@ -118,6 +118,11 @@ type Charge struct {
 	// Shadow: decide and report, but never deny.
 	Shadow bool
 
+	// Prefetch is the largest share of the quota that one process may hold for this
+	// key before it is asked for: 0 holds nothing, so that the charge is exact. Stores
+	// themselves do not look at it; the Lease in package store does.
+	Prefetch float64
+
 	// Policy says what becomes of the charge when the store fails. Stores
 	// themselves do not look at it; the decorators in package store do.
 	Policy FailurePolicy
