@@ -30,6 +30,9 @@ type Config struct {
 	// Failure is the policy of limits that name none. Default: [FailOpen].
 	Failure FailurePolicy
 
+	// Prefetch is that of limits that name none, see [Limit.Prefetch]. Default 0: none.
+	Prefetch float64
+
 	// IPv6Prefix is the number of bits by which IPv6 clients are counted, 32 to
 	// 128. Default 64, what one subscriber gets at least.
 	IPv6Prefix int

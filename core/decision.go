@@ -243,7 +243,7 @@ func (d *Decision) refuses(i int) bool {
 		return false
 	}
 	if d.outcome == Unavailable {
-		return r.policy == FailClosed
+		return r.policy == FailClosed && d.entries()[i].result.Unknown
 	}
 	return !d.entries()[i].result.Granted
 }

@@ -19,13 +19,14 @@ type keyer struct {
 func (k *keyer) charge(c *Charge, ln *line) {
 	r := ln.rule
 	*c = Charge{
-		Key:     k.key(r),
-		Limit:   r.Name,
-		Quota:   ln.quota,
-		Cost:    k.cost(r),
-		Penalty: r.Penalty,
-		Shadow:  r.Exceeded == Shadow,
-		Policy:  r.policy,
+		Key:      k.key(r),
+		Limit:    r.Name,
+		Quota:    ln.quota,
+		Cost:     k.cost(r),
+		Penalty:  r.Penalty,
+		Shadow:   r.Exceeded == Shadow,
+		Prefetch: r.prefetch,
+		Policy:   r.policy,
 	}
 }
 

@@ -72,10 +72,21 @@ type Limit struct {
 	// Manual limits are charged by Go code only, never by a request.
 	Manual bool
 
+	// Prefetch is the largest share of a key's quota that one process may hold before
+	// it is asked for, above 0 and at most 1: fewer round trips, for answers that are
+	// less exact. [NoPrefetch] holds nothing. 0: the table's, which limits that cannot
+	// hold units or are closed on failure do not take. For token buckets and fixed
+	// windows without Wait, Count or Penalty, and only where a Lease of package store
+	// is in front of the store.
+	Prefetch float64
+
 	// Hold is how long a concurrency slot of a dead instance stays taken in a
 	// shared store.
 	Hold time.Duration
 }
+
+// NoPrefetch is the [Limit.Prefetch] of a limit that is exact whatever the table says.
+const NoPrefetch = -1
 
 // Tiers maps each tier to its quota. The key "*" covers tiers not named.
 type Tiers map[string]Quota

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"errors"
 	"time"
 
 	"github.com/tidegate/tidegate/core/algo"
@@ -111,4 +112,16 @@ func (q Quota) rate() float64 {
 		period = time.Second
 	}
 	return float64(q.spec.Limit) / period.Seconds()
+}
+
+// Compile checks the quota and returns what stores decide with, or nil when it is
+// [Unlimited]. The zero Quota is an error.
+func (q Quota) Compile() (*algo.Quota, error) {
+	switch {
+	case !q.set:
+		return nil, errors.New("core: the quota is missing")
+	case q.unlimited:
+		return nil, nil
+	}
+	return algo.Compile(q.spec)
 }

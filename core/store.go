@@ -139,8 +139,8 @@ type Result struct {
 	// pass. No number of the result means anything.
 	Unknown bool
 
-	// Partial: a denial that was answered without asking the store for this
-	// charge, so Remaining is not known.
+	// Partial: the call was denied without asking the store about this charge. It says
+	// Granted, and no number of it means anything.
 	Partial bool
 
 	// Remaining is how many charges of cost 1 would pass right now, after this one.

@@ -33,6 +33,7 @@ type rule struct {
 	policy   FailurePolicy
 	isHidden bool
 	cost     int64
+	prefetch float64
 }
 
 func compile(c Config) (*table, error) {
@@ -125,6 +126,7 @@ func (t *table) compileLimit(i int, l Limit, c Config, p *problems) {
 	checkKey(path, l, r.parts, p)
 	checkActions(path, l, p)
 	t.compileQuotas(path, r, p)
+	r.prefetch = prefetchOf(r, c.Prefetch, p)
 	r.hash = sip(t.hasher.derive("limit", l.Name), r.stateName())
 	r.seeds = make([]sum128, len(r.parts))
 	for j, part := range r.parts {

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"math"
 	"slices"
 	"sync/atomic"
@@ -36,7 +37,7 @@ func (f *Failsafe) without(ctx context.Context, j *job) error {
 		case core.FailClosed:
 			if !j.charges[i].Shadow {
 				f.undo(ctx, j)
-				return j.err
+				return j.refusal()
 			}
 		case core.FailLocal:
 			local = append(local, i)
@@ -52,6 +53,17 @@ func (f *Failsafe) without(ctx context.Context, j *job) error {
 		f.undo(ctx, j)
 	}
 	return nil
+}
+
+// refusal is the error of a call of which nothing stands.
+func (j *job) refusal() error {
+	var failure *core.StoreError
+	if !errors.As(j.err, &failure) || failure.Failed == nil {
+		return j.err
+	}
+	whole := *failure
+	whole.Failed = nil
+	return &whole
 }
 
 func (f *Failsafe) policy(c *core.Charge) core.FailurePolicy {

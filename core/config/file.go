@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"github.com/tidegate/tidegate/core"
 )
@@ -39,6 +40,31 @@ type Store struct {
 	// Failure is the policy of limits that name none, also found in the table.
 	// Default: [core.FailOpen].
 	Failure core.FailurePolicy
+
+	// Redis is the shared store. nil: spending is kept in this process's memory.
+	Redis *Redis
+
+	// LocalFraction is this process's share of a quota while it is on its own. 0: the
+	// default of package store.
+	LocalFraction float64
+
+	// LocalAuto makes that share an even one among the instances last known to be alive.
+	LocalAuto bool
+
+	// LocalTotal caps what this process admits while it is on its own. Its zero value
+	// is no cap.
+	LocalTotal core.Quota
+
+	// Prefetch is the share of a quota that one process may hold for a key, also found
+	// in the table. 0: none.
+	Prefetch float64
+}
+
+// A Redis is the redis part of a file's store.
+type Redis struct {
+	URL     string        // may hold a password
+	Prefix  string        // "": the store's default
+	Timeout time.Duration // 0: the store's default
 }
 
 // MaxBytes is the size of the largest file that is read. A table of thousands of

@@ -71,6 +71,21 @@ func TestEveryFieldArrives(t *testing.T) {
 }
 
 // workedLimits are the limits of worked.yaml, as a program would write them.
+// TestSharedStoreArrives reads a store part with everything in it.
+func TestSharedStoreArrives(t *testing.T) {
+	f, err := Load(filepath.Join("testdata", "good", "redis.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	equal(t, "store", f.Store, Store{
+		MaxKeys: 50_000, Failure: core.FailClosed, LocalAuto: true, LocalTotal: core.TokenBucket(200, time.Second), Prefetch: 0.1,
+		Redis: &Redis{URL: "redis-cluster://user:secret@10.0.0.1:6379,10.0.0.2:6379", Prefix: "shop", Timeout: 20 * time.Millisecond},
+	})
+	equal(t, "prefetch of the table", f.Core.Prefetch, 0.1)
+	equal(t, "prefetch of a limit", f.Core.Limits[0].Prefetch, 0.05)
+	equal(t, "prefetch that is off", f.Core.Limits[1].Prefetch, float64(core.NoPrefetch))
+}
+
 func workedLimits(t *testing.T) []core.Limit {
 	t.Helper()
 	shanghai, err := time.LoadLocation("Asia/Shanghai")
@@ -80,7 +95,7 @@ func workedLimits(t *testing.T) []core.Limit {
 	return []core.Limit{
 		{
 			Name: "create-order", Match: []string{"POST /orders"}, Except: []string{"GET /orders/{id}"},
-			Keys: core.Keys(core.ByPrincipal), Cost: 1, StoreFailure: core.FailLocal, Exceeded: core.Reject, Visibility: core.Visible,
+			Keys: core.Keys(core.ByPrincipal), Cost: 1, StoreFailure: core.FailLocal, Exceeded: core.Reject, Visibility: core.Visible, Prefetch: core.NoPrefetch,
 			Tiers: core.Tiers{
 				"free":       core.TokenBucket(10, time.Second).WithBurst(20),
 				"pro":        core.TokenBucket(100, time.Second),

@@ -91,7 +91,7 @@ func (d *decoder) actionFields(l *core.Limit) []field {
 		}},
 		{name: "count", read: into(&l.Count, d.count)},
 		{name: "penalty", read: into(&l.Penalty, d.penalty)},
-		{name: "prefetch", read: d.prefetch},
+		{name: "prefetch", read: into(&l.Prefetch, d.prefetch)},
 		{name: "hidden", read: into(&l.Visibility, func(n *node) core.Visibility {
 			if d.boolean(n) {
 				return core.Hidden
@@ -160,14 +160,15 @@ func (d *decoder) penalty(n *node) *algo.Penalty {
 	return &p
 }
 
-// prefetch reads how many units may be fetched ahead, which is none so far.
-func (d *decoder) prefetch(n *node) {
+// prefetch reads the share of a quota that may be fetched ahead.
+func (d *decoder) prefetch(n *node) float64 {
 	if n.kind == mapping {
-		d.fields(n, field{name: "max_fraction", read: func(n *node) { d.fraction(n) }, want: "a share such as 0.1"})
-		d.unsupported(n)
-		return
+		share := 0.0
+		d.fields(n, field{name: "max_fraction", read: into(&share, d.fraction), want: "a share such as 0.1"})
+		return share
 	}
 	if n.kind != text || n.text != "off" {
 		d.reject(n, "off or {max_fraction: 0.1}")
 	}
+	return core.NoPrefetch
 }

@@ -996,12 +996,6 @@ var mistakes = []mistake{
 		blind:  "durations are more than a pattern",
 	},
 	{
-		name:   "prefetch of a limit",
-		source: "limits: [{name: a, limit: 5/s, prefetch: {max_fraction: 0.1}}]",
-		want:   "2: limits[0].prefetch: is not supported yet, leave it out",
-		blind:  "it is not supported yet",
-	},
-	{
 		name:   "prefetch of all",
 		source: "limits: [{name: a, limit: 5/s, prefetch: all}]",
 		want:   `2: limits[0].prefetch: is "all", want off or {max_fraction: 0.1}`,
@@ -1009,8 +1003,7 @@ var mistakes = []mistake{
 	{
 		name:   "prefetch of more than all",
 		source: "limits: [{name: a, limit: 5/s, prefetch: {max_fraction: 1.1}}]",
-		want: "2: limits[0].prefetch: is not supported yet, leave it out\n" +
-			"2: limits[0].prefetch.max_fraction: is 1.1, want a number above 0 and at most 1, such as 0.2",
+		want:   "2: limits[0].prefetch.max_fraction: is 1.1, want a number above 0 and at most 1, such as 0.2",
 	},
 	{
 		name:   "hidden in a word",
@@ -1055,85 +1048,52 @@ var mistakes = []mistake{
 		want:   `2: store.failure: is "shut", want open, closed or local`,
 	},
 	{
-		name:   "redis",
-		source: `store: {redis: {url: "redis://127.0.0.1:6379/0", prefix: tg, timeout: 50ms}}`,
-		want:   "2: store.redis: is not supported yet, leave it out",
-		blind:  "it is not supported yet",
-	},
-	{
 		name:   "redis without an address",
 		source: "store: {redis: {prefix: tg}}",
-		want: "2: store.redis.url: is missing, want an address such as redis://127.0.0.1:6379/0\n" +
-			"2: store.redis: is not supported yet, leave it out",
+		want:   "2: store.redis.url: is missing, want an address such as redis://127.0.0.1:6379/0",
 	},
 	{
 		name:   "redis at another scheme",
 		source: `store: {redis: {url: "http://user:secret@127.0.0.1"}}`,
-		want: "2: store.redis: is not supported yet, leave it out\n" +
-			"2: store.redis.url: has no scheme that is known, want an address such as redis://127.0.0.1:6379/0, rediss:// for TLS, redis-cluster://h1:6379,h2:6379",
+		want:   "2: store.redis.url: has no scheme that is known, want an address such as redis://127.0.0.1:6379/0, rediss:// for TLS, redis-cluster://h1:6379,h2:6379",
 	},
 	{
 		name:   "redis without a host",
 		source: `store: {redis: {url: "redis:///0"}}`,
-		want: "2: store.redis: is not supported yet, leave it out\n" +
-			"2: store.redis.url: has no host, or one that is no host:port; want an address such as redis://127.0.0.1:6379/0, rediss:// for TLS, redis-cluster://h1:6379,h2:6379",
+		want:   "2: store.redis.url: has no host, or one that is no host:port; want an address such as redis://127.0.0.1:6379/0, rediss:// for TLS, redis-cluster://h1:6379,h2:6379",
 	},
 	{
 		name:   "redis at no port",
 		source: `store: {redis: {url: "redis://:secret@localhost:port"}}`,
-		want: "2: store.redis: is not supported yet, leave it out\n" +
-			"2: store.redis.url: has no host, or one that is no host:port; want an address such as redis://127.0.0.1:6379/0, rediss:// for TLS, redis-cluster://h1:6379,h2:6379",
-		blind: "addresses are more than a pattern",
+		want:   "2: store.redis.url: has no host, or one that is no host:port; want an address such as redis://127.0.0.1:6379/0, rediss:// for TLS, redis-cluster://h1:6379,h2:6379",
+		blind:  "addresses are more than a pattern",
 	},
 	{
 		name:   "redis at a number",
 		source: "store: {redis: {url: 6379}}",
-		want: "2: store.redis: is not supported yet, leave it out\n" +
-			"2: store.redis.url: is no address, want an address such as redis://127.0.0.1:6379/0, rediss:// for TLS, redis-cluster://h1:6379,h2:6379",
+		want:   "2: store.redis.url: is no address, want an address such as redis://127.0.0.1:6379/0, rediss:// for TLS, redis-cluster://h1:6379,h2:6379",
 	},
 	{
 		name:   "redis cluster without its second host",
 		source: `store: {redis: {url: "redis-cluster://h1:1,"}}`,
-		want: "2: store.redis: is not supported yet, leave it out\n" +
-			"2: store.redis.url: has no host, or one that is no host:port; want an address such as redis://127.0.0.1:6379/0, rediss:// for TLS, redis-cluster://h1:6379,h2:6379",
-		blind: "addresses are more than a pattern",
+		want:   "2: store.redis.url: has no host, or one that is no host:port; want an address such as redis://127.0.0.1:6379/0, rediss:// for TLS, redis-cluster://h1:6379,h2:6379",
+		blind:  "addresses are more than a pattern",
 	},
 	{
 		name:   "redis with braces",
 		source: `store: {redis: {url: "redis://h", prefix: "{tg}"}}`,
-		want: "2: store.redis: is not supported yet, leave it out\n" +
-			"2: store.redis.prefix: is \"{tg}\", want 1 to 64 letters, digits or _ . : / -",
+		want:   "2: store.redis.prefix: is \"{tg}\", want 1 to 64 letters, digits or _ . : / -",
 	},
 	{
 		name:   "redis in no time",
 		source: `store: {redis: {url: "redis://h", timeout: 0s}}`,
-		want: "2: store.redis: is not supported yet, leave it out\n" +
-			"2: store.redis.timeout: is \"0s\", want more than 0",
-		blind: "it is not supported yet",
-	},
-	{
-		name:   "prefetch of the store",
-		source: "store: {prefetch: {max_fraction: 0.1}}",
-		want:   "2: store.prefetch: is not supported yet, leave it out",
-		blind:  "it is not supported yet",
-	},
-	{
-		name:   "share of a failing store",
-		source: "store: {local_fraction: 0.2}",
-		want:   "2: store.local_fraction: is not supported yet, leave it out",
-		blind:  "it is not supported yet",
-	},
-	{
-		name:   "share that is found out",
-		source: "store: {local_fraction: auto}",
-		want:   "2: store.local_fraction: is not supported yet, leave it out",
-		blind:  "it is not supported yet",
+		want:   "2: store.redis.timeout: is \"0s\", want more than 0",
+		blind:  "durations are more than a pattern",
 	},
 	{
 		name:   "share of nothing",
 		source: "store: {local_fraction: 0}",
-		want: "2: store.local_fraction: is 0, want a number above 0 and at most 1, such as 0.2\n" +
-			"2: store.local_fraction: is not supported yet, leave it out",
+		want:   "2: store.local_fraction: is 0, want a number above 0 and at most 1, such as 0.2",
 	},
 	{
 		name:   "share in another word",
@@ -1143,32 +1103,22 @@ var mistakes = []mistake{
 	{
 		name:   "share of infinity",
 		source: "store: {local_fraction: .inf}",
-		want: "2: store.local_fraction: is .inf, want a number above 0 and at most 1, such as 0.2\n" +
-			"2: store.local_fraction: is not supported yet, leave it out",
-	},
-	{
-		name:   "cap of a failing store",
-		source: "store: {local_total: 200/s}",
-		want:   "2: store.local_total: is not supported yet, leave it out",
-		blind:  "it is not supported yet",
+		want:   "2: store.local_fraction: is .inf, want a number above 0 and at most 1, such as 0.2",
 	},
 	{
 		name:   "cap of nothing",
 		source: "store: {local_total: 0/s}",
-		want: "2: store.local_total: is \"0/s\", want at least 1, and no calendar month\n" +
-			"2: store.local_total: is not supported yet, leave it out",
+		want:   "2: store.local_total: is \"0/s\", want at least 1, and no calendar month",
 	},
 	{
 		name:   "cap without a period",
 		source: "store: {local_total: 200}",
-		want: "2: store.local_total: is 200, want N/period such as 200/s\n" +
-			"2: store.local_total: is not supported yet, leave it out",
+		want:   "2: store.local_total: is 200, want N/period such as 200/s",
 	},
 	{
 		name:   "cap with a bad period",
 		source: "store: {local_total: 200/x}",
-		want: "2: store.local_total: is \"200/x\", want s, min, h, day, month or a duration such as 10s after the /\n" +
-			"2: store.local_total: is not supported yet, leave it out",
+		want:   "2: store.local_total: is \"200/x\", want s, min, h, day, month or a duration such as 10s after the /",
 	},
 
 	// overload.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tidegate/tidegate/core"
 	"github.com/tidegate/tidegate/core/algo"
 )
 
@@ -73,14 +74,19 @@ func parsePeriod(s string) (time.Duration, error) {
 }
 
 // rate reads a rate that is no limit of anybody's quota.
-func (d *decoder) rate(n *node) {
+func (d *decoder) rate(n *node) core.Quota {
 	if n.kind != text {
 		d.reject(n, "N/period such as 200/s")
-		return
+		return core.Quota{}
 	}
-	if units, period, err := parseRate(n.text); err != nil {
+	units, period, err := parseRate(n.text)
+	switch {
+	case err != nil:
 		d.wrong(n, "%s, %v", n.describe(), err)
-	} else if units == 0 || period == algo.Month {
+	case units == 0 || period == algo.Month:
 		d.reject(n, "at least 1, and no calendar month")
+	default:
+		return core.TokenBucket(units, period)
 	}
+	return core.Quota{}
 }

@@ -28,7 +28,7 @@ func (d *decoder) root(n *node) *File {
 		field{name: "store", read: func(n *node) { d.store(n, &f.Store) }},
 		field{name: "overload", read: d.overload},
 	)
-	c.Failure = f.Store.Failure
+	c.Failure, c.Prefetch = f.Store.Failure, f.Store.Prefetch
 	c.IPv6Prefix = f.Client.IPv6Prefix
 	return f
 }

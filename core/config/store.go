@@ -14,68 +14,64 @@ func (d *decoder) store(n *node, s *Store) {
 			d.fields(n, field{name: "max_keys", read: into(&s.MaxKeys, within[int](d, 1, math.MaxInt32))})
 		}},
 		field{name: "failure", read: into(&s.Failure, d.failure)},
-		field{name: "redis", read: d.redis},
-		field{name: "local_fraction", read: d.localFraction},
-		field{name: "local_total", read: d.localTotal},
-		field{name: "prefetch", read: d.prefetch},
+		field{name: "redis", read: func(n *node) { s.Redis = d.redis(n) }},
+		field{name: "local_fraction", read: func(n *node) { d.localFraction(n, s) }},
+		field{name: "local_total", read: into(&s.LocalTotal, d.rate)},
+		field{name: "prefetch", read: func(n *node) { s.Prefetch = max(0, d.prefetch(n)) }},
 	)
 }
 
-func (d *decoder) redis(n *node) {
+func (d *decoder) redis(n *node) *Redis {
+	var r Redis
 	d.fields(n,
-		field{name: "url", read: d.redisURL, want: "an address such as redis://127.0.0.1:6379/0"},
-		field{name: "prefix", read: d.redisPrefix},
-		field{name: "timeout", read: func(n *node) { d.span(n, time.Minute) }},
+		field{name: "url", read: into(&r.URL, d.redisURL), want: "an address such as redis://127.0.0.1:6379/0"},
+		field{name: "prefix", read: into(&r.Prefix, d.redisPrefix)},
+		field{name: "timeout", read: func(n *node) { r.Timeout = d.span(n, time.Minute) }},
 	)
-	d.unsupported(n)
+	return &r
 }
 
 // redisURL checks the address of a server. It may have a password, and so is not
 // printed.
-func (d *decoder) redisURL(n *node) {
+func (d *decoder) redisURL(n *node) string {
 	const want = "want an address such as redis://127.0.0.1:6379/0, rediss:// for TLS, redis-cluster://h1:6379,h2:6379"
 	if n.kind != text {
 		d.wrong(n, "is no address, %s", want)
-		return
+		return ""
 	}
 	scheme, hosts, found := strings.Cut(n.text, "://")
-	if !found || !slices.Contains([]string{"redis", "rediss", "redis-cluster"}, scheme) {
+	if !found || !slices.Contains([]string{"redis", "rediss", "redis-cluster", "rediss-cluster"}, scheme) {
 		d.wrong(n, "has no scheme that is known, %s", want)
-		return
+		return ""
 	}
 	nodes := []string{hosts}
-	if scheme == "redis-cluster" {
+	if strings.HasSuffix(scheme, "-cluster") {
 		nodes = strings.Split(hosts, ",")
 	}
 	for _, host := range nodes {
 		if u, err := url.Parse("redis://" + host); err != nil || u.Hostname() == "" {
 			d.wrong(n, "has no host, or one that is no host:port; %s", want)
-			return
+			return ""
 		}
 	}
+	return n.text
 }
 
 // redisPrefix checks what every key begins with. Braces would choose the slot of
 // a cluster.
-func (d *decoder) redisPrefix(n *node) {
+func (d *decoder) redisPrefix(n *node) string {
 	const want = "1 to 64 letters, digits or _ . : / -"
-	if !named.MatchString(d.text(n, want)) && n.kind == text && n.text != "" {
+	prefix := d.text(n, want)
+	if !named.MatchString(prefix) && n.kind == text && n.text != "" {
 		d.reject(n, want)
 	}
+	return prefix
 }
 
-func (d *decoder) localFraction(n *node) {
+func (d *decoder) localFraction(n *node, s *Store) {
 	if n.kind == text {
-		if d.word(n, "auto") == "" {
-			return
-		}
-	} else {
-		d.fraction(n)
+		s.LocalAuto = d.word(n, "auto") == "auto"
+		return
 	}
-	d.unsupported(n)
-}
-
-func (d *decoder) localTotal(n *node) {
-	d.rate(n)
-	d.unsupported(n)
+	s.LocalFraction = d.fraction(n)
 }

@@ -12,7 +12,8 @@ import (
 	"github.com/tidegate/tidegate/core/config"
 	"github.com/tidegate/tidegate/headers"
 	"github.com/tidegate/tidegate/httpmw/clientip"
-	"github.com/tidegate/tidegate/store/memstore"
+	"github.com/tidegate/tidegate/store/open"
+	"github.com/tidegate/tidegate/store/redisstore"
 )
 
 //go:embed limits.yaml
@@ -48,7 +49,10 @@ func newApp(f flags) (*app, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &app{flags: f, store: memstore.New(memstore.Config{MaxKeys: file.Store.MaxKeys})}
+	a := &app{flags: f}
+	if a.store, err = openStore(f, file.Store); err != nil {
+		return nil, err
+	}
 	table := file.Core
 	table.Store = a.store
 	if a.limiter, err = core.New(table); err != nil {
@@ -56,6 +60,27 @@ func newApp(f flags) (*app, error) {
 	}
 	a.service = newService(a.limiter)
 	return a, a.mount(file)
+}
+
+// openStore makes the store of the flags, or else of the limits file.
+func openStore(f flags, c config.Store) (core.Store, error) {
+	switch {
+	case f.store == "memory":
+		c.Redis = nil
+	case f.store != "":
+		redis := config.Redis{URL: f.store}
+		if c.Redis != nil {
+			redis.Prefix, redis.Timeout = c.Redis.Prefix, c.Redis.Timeout
+		}
+		c.Redis = &redis
+	}
+	timeout := redisstore.DefaultTimeout
+	if c.Redis != nil && c.Redis.Timeout > 0 {
+		timeout = c.Redis.Timeout
+	}
+	return open.Store(c, open.Options{
+		Wrap: func(s core.Store) core.Store { return f.drill.Around(s, timeout) },
+	})
 }
 
 func load(path string) (*config.File, error) {

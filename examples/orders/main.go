@@ -2,7 +2,8 @@
 // Gin, Echo or net/http:
 //
 //	go run ./examples/orders [-framework gin|echo|http] [-addr 127.0.0.1:8080]
-//	    [-config FILE] [-store memory] [-reload=true]
+//	    [-config FILE] [-store memory|redis://…|rediss://…|redis-cluster://h:p,h:p]
+//	    [-drill fail|hang|slow:SPAN] [-reload=true]
 //
 // With no flags it runs Gin with the limits of limits.yaml beside this file. SIGHUP,
 // or a change of the file with -reload, loads the limits again; SIGTERM lets what
@@ -23,6 +24,8 @@ import (
 	"syscall"
 	"time"
 	_ "time/tzdata" // limits may name a time zone that the machine does not know
+
+	"github.com/tidegate/tidegate/store/open"
 )
 
 // Exit codes.
@@ -33,6 +36,7 @@ const (
 
 type flags struct {
 	framework, addr, config, store string
+	drill                          open.Drill
 	reload                         bool
 }
 
@@ -68,12 +72,16 @@ func parseFlags(args []string, stderr io.Writer) (flags, error) {
 	set.StringVar(&f.framework, "framework", "gin", "`name` of the framework: gin, echo or http")
 	set.StringVar(&f.addr, "addr", "127.0.0.1:8080", "`address` to listen on; port 0 takes a free one")
 	set.StringVar(&f.config, "config", "", "limits `file`; the built-in one when left out")
-	set.StringVar(&f.store, "store", "memory", "where spending is kept: memory")
+	set.StringVar(&f.store, "store", "", "where spending is kept: memory, or the `address` of a server, redis://host:port/db, rediss:// or redis-cluster://h:p,h:p; what the limits file says, or memory, when left out")
+	drill := set.String("drill", "", "make the server `misbehave` from the first request on: fail, hang or slow, and for how long, as in hang:30s")
 	set.BoolVar(&f.reload, "reload", true, "load the limits file again when it changes")
 	if err := set.Parse(args); err != nil {
 		return f, err
 	}
 	err := f.check(set.Args())
+	if err == nil {
+		f.drill, err = open.ParseDrill(*drill)
+	}
 	if err != nil {
 		fmt.Fprintln(stderr, "orders:", err)
 	}
@@ -86,12 +94,10 @@ func (f flags) check(rest []string) error {
 		return fmt.Errorf("unexpected argument %q", rest[0])
 	case routers[f.framework] == nil:
 		return fmt.Errorf("-framework is %q, want gin, echo or http", f.framework)
-	case f.store == "memory":
+	case f.store == "", f.store == "memory", strings.Contains(f.store, "://"):
 		return nil
-	case strings.HasPrefix(f.store, "redis://"), strings.HasPrefix(f.store, "rediss://"), strings.HasPrefix(f.store, "redis-cluster://"):
-		return fmt.Errorf("-store %s is not supported yet, want memory", f.store)
 	}
-	return fmt.Errorf("-store is %q, want memory", f.store)
+	return fmt.Errorf("-store is %q, want memory or an address such as redis://127.0.0.1:6379/0", f.store)
 }
 
 // drain is how long requests in flight may take after SIGTERM: longer than the

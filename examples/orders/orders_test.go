@@ -368,12 +368,16 @@ func TestWrongUse(t *testing.T) {
 		{[]string{"-config", bad}, []string{bad + ":5: limits[0].tiers.free", bad + ":5: limits[0].tiers.gold"}},
 		{[]string{"-config", "does-not-exist.yaml"}, []string{"does-not-exist.yaml"}},
 		{[]string{"-framework", "fiber"}, []string{`-framework is "fiber", want gin, echo or http`}},
-		{[]string{"-store", "redis://127.0.0.1:6379/0"}, []string{"not supported yet"}},
+		{[]string{"-store", "redis://:hunter2@"}, []string{"the address is wrong"}},
+		{[]string{"-store", "http://127.0.0.1"}, []string{"http", "redis-cluster://"}},
+		{[]string{"-drill", "dance:1s"}, []string{`drill is "dance:1s"`}},
 		{[]string{"-store", "disk"}, []string{`-store is "disk"`}},
 		{[]string{"-nonsense"}, []string{"-nonsense"}},
 		{[]string{"extra"}, []string{`"extra"`}},
 	} {
-		out, err := exec.Command(binary, tt.args...).CombinedOutput()
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		out, err := exec.CommandContext(ctx, binary, tt.args...).CombinedOutput()
+		cancel()
 		exit, ok := err.(*exec.ExitError)
 		if !ok || exit.ExitCode() != 2 {
 			t.Errorf("%v: %v, want exit code 2", tt.args, err)

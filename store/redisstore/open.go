@@ -50,6 +50,9 @@ func dial(address string, c Config) (redis.UniversalClient, error) {
 	scheme, rest, _ := strings.Cut(address, "://")
 	switch scheme {
 	case "redis", "rediss":
+		if u, err := url.Parse(address); err != nil || u.Hostname() == "" {
+			return nil, errors.New("the address has no host")
+		}
 		o, err := redis.ParseURL(address)
 		if err != nil {
 			return nil, err
@@ -72,7 +75,7 @@ func dial(address string, c Config) (redis.UniversalClient, error) {
 		o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 		return redis.NewClusterClient(o), nil
 	}
-	return nil, fmt.Errorf("%q has no scheme that is known, want redis://, rediss://, redis-cluster:// or rediss-cluster://", scheme)
+	return nil, fmt.Errorf("%.20q has no scheme that is known, want redis://, rediss://, redis-cluster:// or rediss-cluster://", scheme)
 }
 
 // clusterOptions reads user:password@h:p,h:p?options.

@@ -18,6 +18,8 @@ var (
 	giveLua string
 	//go:embed lua/block.lua
 	blockLua string
+	//go:embed lua/census.lua
+	censusLua string
 )
 
 // A script is the text that a server runs, and the name by which it knows it.
@@ -30,8 +32,8 @@ func newScript(tail string) *script {
 }
 
 // scripts are those of one store.
-type scripts struct{ take, peek, give, block *script }
+type scripts struct{ take, peek, give, block, census *script }
 
 func newScripts() scripts {
-	return scripts{newScript(takeLua), newScript(peekLua), newScript(giveLua), newScript(blockLua)}
+	return scripts{newScript(takeLua), newScript(peekLua), newScript(giveLua), newScript(blockLua), newScript(censusLua)}
 }

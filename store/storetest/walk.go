@@ -228,7 +228,7 @@ func (w *walk) differs(name string, i int, list []core.Charge, got, want core.Re
 		}
 	}
 	if got.Partial {
-		say(got.Granted, "Granted, of a call that was denied without asking", true, false)
+		say(!got.Granted || !denied, "Partial, of a call that", true, "denied by another charge")
 		return
 	}
 	say(got.Granted != want.Granted, "Granted", got.Granted, want.Granted)
