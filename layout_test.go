@@ -49,7 +49,7 @@ var arrows = map[string][]string{
 var thirdParty = map[string][]string{
 	"core/config":        {"github.com/goccy/go-yaml"},
 	"headers":            {"github.com/dunglas/httpsfv"},
-	"httpmw":             {"github.com/felixge/httpsnoop"},
+	"httpmw/guard":       {"github.com/felixge/httpsnoop"},
 	"ginmw":              {"github.com/gin-gonic/gin"},
 	"echomw":             {"github.com/labstack/echo/v4"},
 	"examples/orders":    {"github.com/gin-gonic/gin", "github.com/labstack/echo/v4", "github.com/coder/websocket"},

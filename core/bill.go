@@ -1,6 +1,7 @@
 package core
 
 import (
+	"encoding/binary"
 	"sync"
 
 	"github.com/tidegate/tidegate/core/algo"
@@ -30,6 +31,43 @@ func newBill(rules []*rule, tier int, name string, set int) *Bill {
 		}
 	}
 	return b
+}
+
+// A remainder is the lines that a bill is left without, as numbers of their places.
+type remainder string
+
+// without returns the bill less what l has charged already, in outer or before it.
+func (b *Bill) without(l *Limiter, outer *Decision) *Bill {
+	var gone []byte
+	for i := range b.lines {
+		if outer.charged(l, b.lines[i].rule.Name) {
+			gone = binary.AppendUvarint(gone, uint64(i))
+		}
+	}
+	if gone == nil {
+		return b
+	}
+	key := remainder(gone)
+	if rest, ok := b.Recall(key).(*Bill); ok {
+		return rest
+	}
+	rest := &Bill{tier: b.tier}
+	for _, ln := range b.lines {
+		if !outer.charged(l, ln.rule.Name) {
+			rest.lines = append(rest.lines, ln)
+		}
+	}
+	return b.Memo(key, rest).(*Bill)
+}
+
+// charged reports whether the limit of l counted the request, in d or before it.
+func (d *Decision) charged(l *Limiter, limit string) bool {
+	for ; d != nil; d = d.request.Outer {
+		if d.limiter == l && d.index(limit) >= 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // Memo remembers v under key, and returns it or what was remembered before. It must

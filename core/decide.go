@@ -4,7 +4,8 @@ import "context"
 
 // Decide decides a request and writes the answer to d, which may be reused from
 // an earlier request that is over. Every limit of the request's stages that
-// matches its route is charged, or none is.
+// matches its route is charged, or none is. Those that r.Outer says have counted the
+// request are left out.
 //
 // Decide never fails: when the store cannot answer, the limits' policies do.
 func (l *Limiter) Decide(ctx context.Context, r *Request, d *Decision) {
@@ -17,7 +18,7 @@ func (l *Limiter) Decide(ctx context.Context, r *Request, d *Decision) {
 		return
 	}
 	stages := orDefault(r.Stages, BothStages)
-	d.bill = p.bills[t.tier(r.Identity)][stages&BothStages]
+	d.bill = p.bills[t.tier(r.Identity)][stages&BothStages].without(l, r.Outer)
 	l.decide(ctx, t, p, r, d)
 }
 
@@ -38,15 +39,15 @@ func (l *Limiter) decide(ctx context.Context, t *table, p *plan, r *Request, d *
 
 // DecideOne decides one limit for a request, whatever its match, stage and charge
 // say: for a limit that is mounted on a route of its own. It returns an error when
-// no limit has this name.
+// no limit has this name, and d is then a request that no limit counts.
 func (l *Limiter) DecideOne(ctx context.Context, limit string, r *Request, d *Decision) error {
+	d.reset(l, r)
 	t := l.table.Load()
 	rule, err := t.rule(limit)
 	if err != nil {
 		return err
 	}
 	p := t.plan(routeKey{r.Syntax, r.Method, r.Route})
-	d.reset(l, r)
 	if len(p.exempt) > 0 && t.isExempt(p, r.Addr, r.Identity.Principal) {
 		d.outcome = Exempt
 		l.tell(ctx, d)

@@ -3,10 +3,8 @@ package core
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/netip"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/tidegate/tidegate/core/algo"
@@ -33,21 +31,31 @@ func (o Outcome) String() string { return nameOf(outcomeNames, int(o)) }
 const inlineEntries = 4
 
 // A Decision is the answer for a request over all its charges. Its zero value
-// is an allowed request that no limit counts.
+// is an allowed request that no limit counts, and so is a nil Decision: every
+// method may be called on it.
+//
+// A request that passes several mounts has a Decision at each, and the last one
+// knows those before: see [Decision.Outer].
 //
 // Reading a Decision is safe from several goroutines once it has been made.
 type Decision struct {
-	limiter  *Limiter
-	bill     *Bill
-	identity Identity
-	addr     netip.Addr
-	outcome  Outcome
-	n        int
-	inline   [inlineEntries]entry
-	more     []entry
-	err      error
-	settled  uint32 // 1 once Commit has run
+	limiter *Limiter
+	bill    *Bill
+	request Request
+	outcome Outcome
+	n       int
+	inline  [inlineEntries]entry
+	more    []entry
+	err     error
+	state   uint32 // open, committed or cancelled
 }
+
+// What has become of a decision's charges.
+const (
+	open uint32 = iota
+	committed
+	cancelled
+)
 
 // An entry is what came of one line of the bill.
 type entry struct {
@@ -71,11 +79,17 @@ type LimitResult struct {
 }
 
 func (d *Decision) reset(l *Limiter, r *Request) {
-	d.limiter, d.bill, d.outcome, d.n, d.more, d.err, d.settled = l, nil, Allowed, 0, nil, nil, 0
-	d.identity, d.addr = r.Identity, r.Addr
+	d.limiter, d.bill, d.request = l, nil, *r
+	d.outcome, d.n, d.more, d.err, d.state = Allowed, 0, nil, nil, open
 }
 
+// misuse is the decision of a call that could not be decided.
+func misuse(err error) Decision { return Decision{outcome: Unavailable, err: err} }
+
 func (d *Decision) entries() []entry {
+	if d == nil {
+		return nil
+	}
 	if d.more != nil {
 		return d.more
 	}
@@ -126,43 +140,59 @@ func (d *Decision) fail(ctx context.Context, b *batch, err error) {
 		}
 	}
 	if d.outcome == Unavailable && partly {
-		d.giveBack(ctx)
-	}
-}
-
-// giveBack returns all that the decision was granted.
-func (d *Decision) giveBack(ctx context.Context) {
-	var refunds []Refund
-	for i, e := range d.entries() {
-		if e.result.Granted && !e.result.Unknown {
-			refunds = append(refunds, Refund{
-				Key: e.key, Limit: d.bill.lines[i].rule.Name, Quota: d.bill.lines[i].quota,
-				Units: e.cost, Receipt: e.result.Receipt,
-			})
-		}
-	}
-	ctx = context.WithoutCancel(ctx)
-	if err := d.limiter.store.Give(ctx, refunds); err != nil {
-		d.limiter.failed(ctx, err)
+		_ = d.refund(ctx, func(*rule) bool { return true }) // the observer knows of an error
 	}
 }
 
 // Outcome returns what becomes of the request.
-func (d *Decision) Outcome() Outcome { return d.outcome }
+func (d *Decision) Outcome() Outcome {
+	if d == nil {
+		return Allowed
+	}
+	return d.outcome
+}
 
 // Allowed reports whether the request may go on.
-func (d *Decision) Allowed() bool { return d.outcome == Allowed || d.outcome == Exempt }
+func (d *Decision) Allowed() bool { return d.Outcome() == Allowed || d.Outcome() == Exempt }
 
 // Err returns the store's error when it could not answer, whatever the limits'
-// policies made of it; otherwise nil.
-func (d *Decision) Err() error { return d.err }
+// policies made of it, or what was wrong with the call; otherwise nil.
+func (d *Decision) Err() error {
+	if d == nil {
+		return nil
+	}
+	return d.err
+}
 
 // Identity returns who was charged.
-func (d *Decision) Identity() Identity { return d.identity }
+func (d *Decision) Identity() Identity {
+	if d == nil {
+		return Identity{}
+	}
+	return d.request.Identity
+}
+
+// Addr returns the client's address. It is the zero Addr when it has none.
+func (d *Decision) Addr() netip.Addr {
+	if d == nil {
+		return netip.Addr{}
+	}
+	return d.request.Addr
+}
+
+// Outer returns the decision that an earlier mount made of the same request, or
+// nil. A mount of one limit on a route has that of the whole program's mount
+// there, and a main stage that of the early one.
+func (d *Decision) Outer() *Decision {
+	if d == nil {
+		return nil
+	}
+	return d.request.Outer
+}
 
 // Tier returns the tier whose quotas applied, or "" if no limit counted.
 func (d *Decision) Tier() string {
-	if d.bill == nil {
+	if d == nil || d.bill == nil {
 		return ""
 	}
 	return d.bill.tier
@@ -171,17 +201,27 @@ func (d *Decision) Tier() string {
 // Bill returns what the request was charged for, or nil if no limit counted it.
 // It is the same for all requests of a route and tier.
 func (d *Decision) Bill() *Bill {
-	if d.n == 0 {
+	if d.Len() == 0 {
 		return nil
 	}
 	return d.bill
 }
 
-// Len returns how many limits were decided.
-func (d *Decision) Len() int { return d.n }
+// Len returns how many limits were decided, those of [Decision.Outer] not among
+// them.
+func (d *Decision) Len() int {
+	if d == nil {
+		return 0
+	}
+	return d.n
+}
 
-// Limit returns what the i-th limit answered, in the table's order.
+// Limit returns what the i-th limit answered, in the table's order. It is the zero
+// LimitResult when there are not so many.
 func (d *Decision) Limit(i int) LimitResult {
+	if i < 0 || i >= d.Len() {
+		return LimitResult{}
+	}
 	e, ln := &d.entries()[i], &d.bill.lines[i]
 	return LimitResult{
 		Refuses:  d.refuses(i),
@@ -197,11 +237,39 @@ func (d *Decision) Limit(i int) LimitResult {
 	}
 }
 
+// Find returns what the limit of this name answered, here or at an earlier mount,
+// and whether it counted the request at all.
+func (d *Decision) Find(limit string) (LimitResult, bool) {
+	if at, i := d.find(limit); at != nil {
+		return at.Limit(i), true
+	}
+	return LimitResult{}, false
+}
+
+// find returns the decision that the limit is part of, and its place there.
+func (d *Decision) find(limit string) (*Decision, int) {
+	for ; d != nil; d = d.request.Outer {
+		if i := d.index(limit); i >= 0 {
+			return d, i
+		}
+	}
+	return nil, 0
+}
+
+func (d *Decision) index(limit string) int {
+	for i := range d.n {
+		if d.bill.lines[i].rule.Name == limit {
+			return i
+		}
+	}
+	return -1
+}
+
 // RetryAfter returns how long a denied request has to wait, for this very cost:
 // the longest of its denying limits, or [Never]. It is 0 when nothing denies.
 func (d *Decision) RetryAfter() time.Duration {
 	var longest time.Duration
-	if d.outcome != Denied {
+	if d.Outcome() != Denied {
 		return 0
 	}
 	for i, e := range d.entries() {
@@ -228,12 +296,17 @@ func (d *Decision) Fallback() bool {
 	if d.Allowed() {
 		return false
 	}
+	found := false
 	for i := range d.entries() {
-		if d.refuses(i) && d.bill.lines[i].rule.Exceeded != Fallback {
+		if !d.refuses(i) {
+			continue
+		}
+		if d.bill.lines[i].rule.Exceeded != Fallback {
 			return false
 		}
+		found = true
 	}
-	return true
+	return found
 }
 
 // refuses reports whether the i-th limit is why the request does not go on.
@@ -246,72 +319,4 @@ func (d *Decision) refuses(i int) bool {
 		return r.policy == FailClosed && d.entries()[i].result.Unknown
 	}
 	return !d.entries()[i].result.Granted
-}
-
-// Commit settles the limits that count by outcome: the charges of those that do
-// not count this final status are given back. Call it when the status is known
-// and before its first byte is sent. Only the first call does anything.
-func (d *Decision) Commit(ctx context.Context, status int) error {
-	if d.outcome != Allowed || !d.Counts() || !atomic.CompareAndSwapUint32(&d.settled, 0, 1) {
-		return nil
-	}
-	var refunds []Refund
-	for i, e := range d.entries() {
-		r := d.bill.lines[i].rule
-		if len(r.Count) == 0 || slices.Contains(r.Count, status) || !e.result.Granted || e.result.Unknown {
-			continue
-		}
-		refunds = append(refunds, Refund{
-			Key: e.key, Limit: r.Name, Quota: d.bill.lines[i].quota,
-			Units: e.cost, Receipt: e.result.Receipt,
-		})
-	}
-	if len(refunds) == 0 {
-		return nil
-	}
-	ctx = context.WithoutCancel(ctx) // the charge is due back though the client has left
-	if err := d.limiter.store.Give(ctx, refunds); err != nil {
-		d.limiter.failed(ctx, err)
-		return err
-	}
-	return nil
-}
-
-// Counts reports whether [Decision.Commit] has anything to settle, so that an
-// adapter need not watch the status of other requests.
-func (d *Decision) Counts() bool {
-	if d.n == 0 {
-		return false
-	}
-	for i := range d.bill.lines {
-		if len(d.bill.lines[i].rule.Count) > 0 {
-			return true
-		}
-	}
-	return false
-}
-
-// Add charges a limit of this decision for cost that became known afterwards, as
-// far as its units go, and returns how many were charged. It denies nobody.
-func (d *Decision) Add(ctx context.Context, limit string, units int64) (int64, error) {
-	if units < 0 {
-		return 0, fmt.Errorf("core: add %d units to limit %q, want 0 or more", units, limit)
-	}
-	for i, e := range d.entries() {
-		r := d.bill.lines[i].rule
-		if r.Name != limit {
-			continue
-		}
-		var b batch
-		b.charges = []Charge{{
-			Key: e.key, Limit: limit, Quota: d.bill.lines[i].quota, Extra: units, Policy: r.policy,
-		}}
-		b.results = make([]Result, 1)
-		if err := d.limiter.store.Take(ctx, b.charges, b.results); err != nil {
-			d.limiter.failed(ctx, err)
-			return 0, err
-		}
-		return b.results[0].Extra, nil
-	}
-	return 0, fmt.Errorf("core: limit %q did not count this request", limit)
 }

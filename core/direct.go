@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"strings"
 	"time"
 )
 
@@ -27,16 +28,19 @@ func (e *DeniedError) Error() string {
 // Routes, exemptions and stages do not matter.
 //
 // What key is depends on the limit: a principal, an address, a header's or other
-// value, or a route such as "GET /orders/{id}". Empty stands for the caller in
-// ctx (see [WithIdentity]); for a [Global] limit it must be empty. Limits whose
-// key has several parts are charged with [Limiter.AllowRequest].
+// value, or a route such as "GET /orders/{id}". Empty stands for what ctx carries:
+// the caller (see [WithIdentity]) and, inside a handler, the request's address,
+// route and headers; it is an error where ctx does not say. For a [Global] limit it
+// must be empty. Limits whose key has several parts are charged with
+// [Limiter.AllowRequest].
 //
 // The tier is that of the identity in ctx, when it is the key's, else the default.
-// An error means misuse, or that the store failed and the limit is closed.
+// An error means misuse, or that the store failed and the limit is closed; the
+// Decision is then not an allowed one.
 func (l *Limiter) Allow(ctx context.Context, limit, key string, n int64) (Decision, error) {
 	to, err := l.target(ctx, limit, key)
 	if err != nil {
-		return Decision{}, err
+		return misuse(err), err
 	}
 	return l.take(ctx, to, n, 0)
 }
@@ -46,7 +50,7 @@ func (l *Limiter) AllowRequest(ctx context.Context, limit string, req Request, n
 	t := l.table.Load()
 	r, err := t.rule(limit)
 	if err != nil {
-		return Decision{}, err
+		return misuse(err), err
 	}
 	return l.take(ctx, target{t, r, req}, n, 0)
 }
@@ -56,7 +60,7 @@ func (l *Limiter) AllowRequest(ctx context.Context, limit string, req Request, n
 func (l *Limiter) Peek(ctx context.Context, limit, key string, n int64) (Decision, error) {
 	to, err := l.target(ctx, limit, key)
 	if err != nil {
-		return Decision{}, err
+		return misuse(err), err
 	}
 	return l.ask(ctx, to, n, 0, l.store.Peek)
 }
@@ -216,25 +220,55 @@ func (l *Limiter) target(ctx context.Context, limit, key string) (target, error)
 		return target{}, fmt.Errorf("core: limit %q has a key of %d parts, want AllowRequest for that", limit, len(r.parts))
 	}
 	to := target{t, r, callerFrom(ctx)}
-	if key != "" {
-		return to, nameCaller(&to.request, r, key)
+	if key == "" {
+		return to, to.fromContext(ctx)
 	}
-	if r.parts[0].kind != partGlobal && to.request.Identity.Principal == "" && !to.request.Addr.IsValid() {
-		return target{}, fmt.Errorf("core: limit %q got an empty key, and ctx carries no caller", limit)
-	}
-	return to, nil
+	return to, nameCaller(&to.request, r, key)
 }
 
 // callerFrom returns a request of the caller in ctx.
 func callerFrom(ctx context.Context) Request {
-	var req Request
-	if id, ok := IdentityFrom(ctx); ok {
-		req.Identity = id
+	id, _ := IdentityFrom(ctx)
+	return Request{Identity: id, Addr: DecisionFrom(ctx).Addr()}
+}
+
+// fromContext completes the request by what ctx knows of it. Whatever is missing is
+// an error: one count for all who lack it would be nobody's.
+func (to *target) fromContext(ctx context.Context) error {
+	r, req, d := to.rule, &to.request, DecisionFrom(ctx)
+	part, addressed := &r.parts[0], req.Addr.IsValid()
+	switch part.kind {
+	case partPrincipal:
+		if req.Identity.Principal == "" && !addressed {
+			return fmt.Errorf("core: limit %q got an empty key, and ctx carries no caller", r.Name)
+		}
+	case partIP:
+		if !addressed {
+			return fmt.Errorf("core: limit %q got an empty key, and ctx carries no address", r.Name)
+		}
+	case partRoute:
+		if d == nil || d.request.Method == "" {
+			return fmt.Errorf("core: limit %q got an empty key, and ctx carries no route", r.Name)
+		}
+		req.Method, req.Route, req.Syntax = d.request.Method, d.request.Route, d.request.Syntax
+	case partHeader:
+		value := d.header(part.name)
+		if value == "" && !addressed {
+			return fmt.Errorf("core: limit %q got an empty key, and ctx carries no header %s", r.Name, part.name)
+		}
+		req.Source = fixedSource(value)
+	case partValue:
+		return fmt.Errorf("core: limit %q got an empty key, want the value of %q that it counts by", r.Name, part.name)
 	}
-	if d := DecisionFrom(ctx); d != nil {
-		req.Addr = d.addr
+	return nil
+}
+
+// header returns a header of the request that was decided, or "".
+func (d *Decision) header(name string) string {
+	if d == nil || d.request.Source == nil {
+		return ""
 	}
-	return req
+	return strings.TrimSpace(d.request.Source.Header(name))
 }
 
 // nameCaller makes req the request of key.
@@ -252,11 +286,17 @@ func nameCaller(req *Request, r *rule, key string) error {
 		req.Addr = addr
 	case partRoute:
 		p, err := ParsePattern(key)
+		if err == nil && (p.below || p.method == "") {
+			err = fmt.Errorf("%q is not one route, want a method and a path such as \"GET /orders/{id}\"", key)
+		}
 		if err != nil {
 			return fmt.Errorf("core: limit %q counts by route: %w", r.Name, err)
 		}
 		req.Method, req.Route = p.method, p.path
 	case partHeader, partValue:
+		if strings.TrimSpace(key) == "" {
+			return fmt.Errorf("core: limit %q got the key %q, want a value that is not blank", r.Name, key)
+		}
 		req.Source = fixedSource(key)
 	default:
 		return fmt.Errorf("core: limit %q counts everybody together, want an empty key and not %q", r.Name, key)
@@ -287,7 +327,8 @@ type storeCall func(context.Context, []Charge, []Result) error
 func (l *Limiter) ask(ctx context.Context, to target, n int64, maxDelay time.Duration, call storeCall) (Decision, error) {
 	t, r, req := to.table, to.rule, &to.request
 	if n < 0 {
-		return Decision{}, fmt.Errorf("core: %d units of limit %q, want 0 or more", n, r.Name)
+		err := fmt.Errorf("core: %d units of limit %q, want 0 or more", n, r.Name)
+		return misuse(err), err
 	}
 	var d Decision
 	d.reset(l, req)
@@ -315,6 +356,5 @@ func (l *Limiter) ask(ctx context.Context, to target, n int64, maxDelay time.Dur
 
 // routeHash hashes the route of a request that was made from text.
 func routeHash(t *table, req *Request) sum128 {
-	method, path := canonicalRoute(req.Syntax, req.Method, req.Route)
-	return sip(t.hasher.route, method+" "+path)
+	return t.hasher.hashRoute(canonicalRoute(req.Syntax, req.Method, req.Route))
 }

@@ -318,9 +318,6 @@ func TestRejectBeatsFallback(t *testing.T) {
 	soft.Exceeded = core.Fallback
 	hard := hourly("hard", 2)
 	d := newDesk(t, core.Config{Limits: []core.Limit{soft, hard}})
-	if !d.UsesFallback() || !d.FallsBack("soft") || d.FallsBack("hard") || d.FallsBack("none") {
-		t.Error("the limiter does not know which limit falls back")
-	}
 	d.decide(by("a"))
 	if got := d.decide(by("a")); !got.Fallback() || got.Allowed() {
 		t.Errorf("soft alone denies: fallback %v", got.Fallback())
@@ -657,9 +654,13 @@ func TestDirectCalls(t *testing.T) {
 		{"principal", "a", ""}, {"ip", "192.0.2.1", ""}, {"route", "GET /orders/{id}", ""}, {"global", "", ""},
 		{"header", "x", ""}, {"free", "a", ""}, {"none", "a", "no limit"}, {"pair", "a", "2 parts"},
 		{"global", "a", "empty key"}, {"ip", "nonsense", "address"}, {"route", "nonsense", "route"}, {"principal", "", "no caller"},
+		{"route", "GET /orders/...", "not one route"}, {"route", "/orders", "not one route"}, {"header", " ", "not blank"},
 	} {
 		got, err := d.Allow(ctx, tt.limit, tt.key, 2)
 		if tt.wrong != "" {
+			if got.Allowed() || got.Fallback() || got.Err() == nil {
+				t.Errorf("Allow(%s, %q) returned an error and a decision that is %v", tt.limit, tt.key, got.Outcome())
+			}
 			if err == nil || !strings.Contains(err.Error(), tt.wrong) {
 				t.Errorf("Allow(%s, %q): %v, want an error with %q", tt.limit, tt.key, err, tt.wrong)
 			}
@@ -692,10 +693,10 @@ func TestDirectCalls(t *testing.T) {
 			t.Errorf("after Reset(%s, %q): %v", tt.limit, tt.key, got.Outcome())
 		}
 	}
-	if _, err := d.Allow(ctx, "principal", "a", -1); err == nil {
+	if got, err := d.Allow(ctx, "principal", "a", -1); err == nil || got.Allowed() {
 		t.Error("Allow of -1 units succeeded")
 	}
-	if _, err := d.AllowRequest(ctx, "none", core.Request{}, 1); err == nil {
+	if got, err := d.AllowRequest(ctx, "none", core.Request{}, 1); err == nil || got.Allowed() {
 		t.Error("AllowRequest of no limit succeeded")
 	}
 	if got, err := d.AllowRequest(ctx, "pair", from("192.0.2.1"), 3); err != nil || !got.Allowed() {
@@ -836,12 +837,21 @@ func TestZeroValuesAndMisuse(t *testing.T) {
 	if _, err := core.New(core.Config{}); err == nil {
 		t.Error("New without a store succeeded")
 	}
-	var d core.Decision
-	if !d.Allowed() || d.Len() != 0 || d.Bill() != nil || d.Tier() != "" || d.RetryAfter() != 0 || d.Blocked() || d.Fallback() || d.Counts() || d.Err() != nil {
-		t.Error("the zero Decision is not an allowed request")
-	}
-	if err := d.Commit(t.Context(), 200); err != nil {
-		t.Error(err)
+	for name, d := range map[string]*core.Decision{"zero": {}, "nil": nil} {
+		if !d.Allowed() || d.Outcome() != core.Allowed || d.Len() != 0 || d.Bill() != nil || d.Tier() != "" || d.RetryAfter() != 0 ||
+			d.Blocked() || d.Fallback() || d.Counts() || d.Err() != nil || d.Outer() != nil || d.Addr().IsValid() ||
+			d.Identity() != (core.Identity{}) || d.Limit(0) != (core.LimitResult{}) {
+			t.Errorf("the %s Decision is not an allowed request that no limit counts", name)
+		}
+		if err := errors.Join(d.Commit(t.Context(), 200), d.Revise(t.Context(), 200, 401), d.Cancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+		if _, err := d.Add(t.Context(), "a", 1); err == nil {
+			t.Errorf("Add to the %s Decision succeeded", name)
+		}
+		if _, found := d.Find("a"); found {
+			t.Errorf("the %s Decision found a limit", name)
+		}
 	}
 	desk := newDesk(t, core.Config{Limits: []core.Limit{}})
 	if got := desk.decide(core.Request{}); !got.Allowed() {

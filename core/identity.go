@@ -25,13 +25,16 @@ const (
 // WithIdentity returns a context that carries id, for calls that charge the same
 // caller further on: [Limiter.Allow], a database pool, an outgoing transport.
 func WithIdentity(ctx context.Context, id Identity) context.Context {
-	return context.WithValue(ctx, identityKey, id)
+	return context.WithValue(ctx, identityKey, &id)
 }
 
-// IdentityFrom returns the identity in ctx. Adapters put it there.
+// IdentityFrom returns the identity in ctx: what [WithIdentity] put there, or an
+// adapter, whichever is nearer. An adapter that found nobody hides nobody.
 func IdentityFrom(ctx context.Context) (Identity, bool) {
-	id, ok := ctx.Value(identityKey).(Identity)
-	return id, ok
+	if id, ok := ctx.Value(identityKey).(*Identity); ok {
+		return *id, true
+	}
+	return Identity{}, false
 }
 
 // A Carrier is a context that carries a decision, and with it the identity that
@@ -48,12 +51,19 @@ func (c *Carrier) Value(key any) any {
 	case decisionKey:
 		return &c.Decision
 	case identityKey:
-		return c.Decision.identity
+		if c.Decision.request.Identity == (Identity{}) {
+			if outer := c.Context.Value(identityKey); outer != nil {
+				return outer
+			}
+		}
+		return &c.Decision.request.Identity
 	}
 	return c.Context.Value(key)
 }
 
-// DecisionFrom returns the last decision that let the request of ctx pass, or nil.
+// DecisionFrom returns the last decision that let the request of ctx pass, or nil
+// when none did: its methods may be called all the same. Decisions of mounts outside
+// are its [Decision.Outer].
 func DecisionFrom(ctx context.Context) *Decision {
 	d, _ := ctx.Value(decisionKey).(*Decision)
 	return d

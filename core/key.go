@@ -167,6 +167,9 @@ func (h *hasher) hashAddr(addr netip.Addr) sum128 {
 	return h.unknown
 }
 
+// hashRoute hashes a route: all that is alike for every spelling of it.
+func (h *hasher) hashRoute(at place) sum128 { return sip(h.route, at.method+" "+at.path) }
+
 // combine hashes parts, in order, into one.
 func (h *hasher) combine(parts []sum128) sum128 {
 	var buf [16 * 8]byte

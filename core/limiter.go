@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"weak"
 )
 
 // A Limiter decides requests by a table of limits. Make one with [New]. Its
@@ -19,6 +20,7 @@ type Limiter struct {
 	table    atomic.Pointer[table]
 	updating sync.Mutex
 	scratch  sync.Pool
+	mounts   []weak.Pointer[Mount] // guarded by updating
 }
 
 // New makes a limiter. An error joins every mistake in the table, each as a
@@ -36,7 +38,8 @@ func New(c Config) (*Limiter, error) {
 
 // Update replaces the table. What keys have spent is kept, also when their quotas
 // change. Config.Store, Observer and Secret are ignored: those stay. When the
-// new table is wrong the old one stays in force and the error says why.
+// new table is wrong, or an adapter that is mounted cannot serve it, the old one
+// stays in force and the error says why.
 func (l *Limiter) Update(c Config) error {
 	err := l.load(&c)
 	if l.observer != nil {
@@ -61,6 +64,9 @@ func (l *Limiter) load(c *Config) error {
 		return err
 	}
 	if err := checkSupport(t, l.store.Traits()); err != nil {
+		return err
+	}
+	if err := l.checkMounts(t); err != nil {
 		return err
 	}
 	l.table.Store(t)
@@ -102,28 +108,6 @@ func (l *Limiter) Close() error { return nil }
 
 // Store returns the limiter's store.
 func (l *Limiter) Store() Store { return l.store }
-
-// Routes reports whether any limit or exemption depends on the route, so that an
-// adapter must know it.
-func (l *Limiter) Routes() bool {
-	t := l.table.Load()
-	for _, e := range t.exempt {
-		if len(e.match) > 0 {
-			return true
-		}
-	}
-	for _, r := range t.limits {
-		if len(r.match)+len(r.except) > 0 {
-			return true
-		}
-		for _, part := range r.parts {
-			if part.kind == partRoute {
-				return true
-			}
-		}
-	}
-	return false
-}
 
 // A Route is a route that a framework knows, as the framework writes it.
 type Route struct {
@@ -177,39 +161,18 @@ func fitsAny(p Pattern, routes []Route) bool {
 	return false
 }
 
-// Values returns the names of the [ByValue] keys in the table, so that an adapter
-// can check that it has an extractor for each.
-func (l *Limiter) Values() []string {
-	var names []string
-	for _, r := range l.table.Load().limits {
-		for _, part := range r.parts {
-			if part.kind == partValue {
-				names = append(names, part.name)
-			}
-		}
-	}
-	return names
-}
-
-// UsesFallback reports whether a limit hands denied requests to a fallback handler.
-func (l *Limiter) UsesFallback() bool {
-	for _, r := range l.table.Load().limits {
-		if r.Exceeded == Fallback {
-			return true
-		}
-	}
-	return false
-}
-
-// FallsBack reports whether the limit of this name does so.
-func (l *Limiter) FallsBack(name string) bool {
-	r := l.table.Load().byName[name]
-	return r != nil && r.Exceeded == Fallback
-}
-
 // HasLimit reports whether the table has a limit of this name.
 func (l *Limiter) HasLimit(name string) bool {
 	return l.table.Load().byName[name] != nil
+}
+
+// Names returns the names of the table's limits, in its order.
+func (l *Limiter) Names() []string {
+	var names []string
+	for _, r := range l.table.Load().limits {
+		names = append(names, r.Name)
+	}
+	return names
 }
 
 // failed tells the observer of a store's failure. A caller who left is none.

@@ -10,7 +10,8 @@ import (
 // one) and {name...} for the rest. Names do not matter, so /orders/{id} is the
 // route that Gin and Echo write /orders/:id. A path that ends in "/..." matches
 // every route below, not the route itself. Without a method it matches every
-// one; GET matches HEAD too.
+// one; GET matches HEAD too. A path that ends in "/" is that route alone: in a
+// ServeMux, where such a route serves everything below it, it is the route spelled so.
 type Pattern struct {
 	method string
 	path   string // canonical, without the trailing "..."
@@ -62,20 +63,27 @@ func ParsePattern(text string) (Pattern, error) {
 // String returns the pattern as it was written.
 func (p Pattern) String() string { return p.text }
 
-// matches reports whether the pattern matches a canonical route.
-func (p Pattern) matches(method, path string) bool {
-	if p.method != "" && p.method != canonicalMethod(method) {
+// A place is a route in canonical form. The zero place is where no route is.
+type place struct {
+	method, path string
+	subtree      bool // a ServeMux route that ends in "/" and serves all below
+}
+
+// matches reports whether the pattern matches a route.
+func (p Pattern) matches(at place) bool {
+	if p.method != "" && p.method != canonicalMethod(at.method) {
 		return false
 	}
 	if p.below {
-		below, found := strings.CutPrefix(path, p.path)
-		return found && strings.HasPrefix(below, "/") && path != "/"
+		below, found := strings.CutPrefix(at.path, p.path)
+		return found && strings.HasPrefix(below, "/") && at.path != "/"
 	}
-	if path == p.path {
+	if at.path == p.path {
 		return true
 	}
-	// A ServeMux route that ends in "/" serves everything below it.
-	return strings.HasSuffix(p.path, "/") && path == p.path+rest
+	// The pattern of a ServeMux subtree is spelled like its route. Catch-alls of
+	// another spelling are other routes: "/" is the root and not everything.
+	return at.subtree && strings.HasSuffix(p.path, "/") && at.path == p.path+rest
 }
 
 // canonicalMethod counts HEAD as GET. Methods that are not standard are one, so
@@ -134,24 +142,25 @@ func canonicalPath(path string, syntax RouteSyntax) (string, error) {
 	return b.String(), nil
 }
 
-// canonicalColons reads :name up to the next slash, and *name up to the end.
+// canonicalColons reads :name up to the next slash, and *name up to the end. A colon
+// after a backslash is a colon. It may end a name too, when nothing but text follows
+// up to the slash: Echo's /jobs/:id\:cancel.
 func canonicalColons(path string) string {
 	var b strings.Builder
 	for i := 0; i < len(path); i++ {
-		switch path[i] {
-		case ':':
+		switch {
+		case path[i] == ':':
 			b.WriteString(param)
-			for i+1 < len(path) && path[i+1] != '/' {
-				i++
+			i += nameLength(path[i+1:])
+		case path[i] == '*':
+			if i == 0 || path[i-1] != '/' {
+				b.WriteByte('/') // Echo's Static("/dir", …) is /dir*, and serves /dir/…
 			}
-		case '*':
 			b.WriteString(rest)
 			return b.String()
-		case '\\': // Echo escapes a literal colon
-			if i+1 < len(path) && path[i+1] == ':' {
-				i++
-			}
-			b.WriteByte(path[i])
+		case escapedColon(path[i:]):
+			i++
+			b.WriteByte(':')
 		default:
 			b.WriteByte(path[i])
 		}
@@ -159,13 +168,25 @@ func canonicalColons(path string) string {
 	return b.String()
 }
 
-// canonicalRoute returns the method and canonical path of a route that a
-// framework resolved. An empty path means that no route serves the request.
-func canonicalRoute(syntax RouteSyntax, method, route string) (string, string) {
-	if route == "" {
-		return "", "" // unrouted requests are one route
+func escapedColon(path string) bool { return strings.HasPrefix(path, `\:`) }
+
+// nameLength returns how long the parameter's name is that path begins with.
+func nameLength(path string) int {
+	segment, _, _ := strings.Cut(path, "/")
+	name, verb, found := strings.Cut(segment, `\:`)
+	if found && !strings.ContainsAny(name, ":*") && !strings.ContainsAny(strings.ReplaceAll(verb, `\:`, ""), ":*") {
+		return len(name)
 	}
-	method = canonicalMethod(method)
+	return len(segment)
+}
+
+// canonicalRoute returns the place of a route that a framework resolved. An empty
+// path means that no route serves the request.
+func canonicalRoute(syntax RouteSyntax, method, route string) place {
+	if route == "" {
+		return place{} // unrouted requests are one route
+	}
+	at := place{method: canonicalMethod(method)}
 	if syntax == Braces {
 		if _, path, found := strings.Cut(route, " "); found {
 			route = strings.TrimLeft(path, " \t") // ServeMux patterns carry the method
@@ -174,12 +195,14 @@ func canonicalRoute(syntax RouteSyntax, method, route string) (string, string) {
 			route = route[slash:] // and may carry a host
 		}
 		if strings.HasSuffix(route, "/") {
+			at.subtree = true
 			route += rest
 		}
 	}
 	path, err := canonicalPath(route, syntax)
 	if err != nil {
-		return method, route // not a pattern: taken as it is
+		path = route // not a pattern: taken as it is
 	}
-	return method, path
+	at.path = path
+	return at
 }

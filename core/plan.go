@@ -6,23 +6,23 @@ import (
 	"sync/atomic"
 )
 
-// applies reports whether the rule counts requests of a canonical route.
-func (r *rule) applies(method, path string) bool {
+// applies reports whether the rule counts requests of a route.
+func (r *rule) applies(at place) bool {
 	if r.Manual {
 		return false
 	}
-	if len(r.match) > 0 && !matchesAny(r.match, method, path) {
+	if len(r.match) > 0 && !matchesAny(r.match, at) {
 		return false
 	}
-	return !matchesAny(r.except, method, path)
+	return !matchesAny(r.except, at)
 }
 
-func matchesAny(patterns []Pattern, method, path string) bool {
-	if path == "" {
+func matchesAny(patterns []Pattern, at place) bool {
+	if at.path == "" {
 		return false // no route serves the request
 	}
 	for _, p := range patterns {
-		if p.matches(method, path) {
+		if p.matches(at) {
 			return true
 		}
 	}
@@ -87,16 +87,16 @@ func (t *table) addPlan(k routeKey) *plan {
 	return p
 }
 
-func (t *table) makePlan(method, path string) *plan {
-	p := &plan{hash: sip(t.hasher.route, method+" "+path)}
+func (t *table) makePlan(at place) *plan {
+	p := &plan{hash: t.hasher.hashRoute(at)}
 	for i, e := range t.exempt {
-		if len(e.match) == 0 || matchesAny(e.match, method, path) {
+		if len(e.match) == 0 || matchesAny(e.match, at) {
 			p.exempt = append(p.exempt, i)
 		}
 	}
 	var rules []*rule
 	for _, r := range t.limits {
-		if r.applies(method, path) {
+		if r.applies(at) {
 			rules = append(rules, r)
 		}
 	}

@@ -23,6 +23,10 @@ type Request struct {
 
 	// Stages says which limits to decide. The zero value is all of them.
 	Stages StageSet
+
+	// Outer is what an earlier mount decided of the same request, or nil. Limits
+	// that have counted the request there are not decided again.
+	Outer *Decision
 }
 
 // A Source supplies parts of a request that only some limits ask for.

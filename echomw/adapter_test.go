@@ -2,7 +2,6 @@ package echomw_test
 
 import (
 	"net/http"
-	"strings"
 	"testing"
 
 	"github.com/labstack/echo/v4"
@@ -25,16 +24,22 @@ func mount(_ testing.TB, app httpmwtest.App) http.Handler {
 		early.Identify = nil
 		e.Use(echomw.New(app.Limiter, append(options(early), echomw.Stage(core.Early))...))
 	}
+	if app.Outer != "" {
+		e.Use(echomw.Limit(app.Limiter, app.Outer, options(app)...))
+	}
 	e.Use(echomw.New(app.Limiter, options(app)...))
 	if app.Twice {
 		e.Use(echomw.New(app.Limiter, options(app)...))
 	}
+	if app.Inner != nil {
+		e.Use(echomw.New(app.Inner, options(app)...))
+	}
 	for _, r := range app.Routes {
 		var around []echo.MiddlewareFunc
 		if r.Limit != "" {
-			around = append(around, echomw.Limit(app.Limiter, r.Limit, options(app)...))
+			around = append(around, echomw.Limit(app.Limiter, r.Limit, options(app.OnRoute())...))
 		}
-		e.Add(r.Method, strings.NewReplacer("{", ":", "}", "").Replace(r.Path), handler(r), around...)
+		e.Add(r.Method, httpmwtest.Colons(r.Path), handler(r), around...)
 	}
 	return e
 }

@@ -13,4 +13,10 @@
 // the order of Use, for all routes whenever they are added. Mount the limiter after
 // recovery, request ids and CORS, and after authentication when limits count by
 // principal.
+//
+// # Limits that count by outcome
+//
+// The status that counts is the one that is sent, also when Echo's error handler or
+// middleware outside sends it after the handler. An error for which nobody sends
+// anything is settled as a 200 when the request is over.
 package echomw

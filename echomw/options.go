@@ -26,20 +26,21 @@ func Stage(stage core.Stage) Option {
 
 // Identify says who is calling. It runs where the middleware is mounted, so
 // authentication must come before; it may read what that has set in the context.
-// Default: everybody is anonymous.
+// Default: whoever is in the request's context, put there by a middleware outside or by
+// core.WithIdentity; else everybody is anonymous.
 func Identify(identify func(echo.Context) core.Identity) Option {
 	return func(s *settings) { s.guard.Identify = identify }
 }
 
-// ClientIP says how to find the client's address behind proxies. Default: the
-// connection's peer. Echo's own RealIP is not used: what it believes depends on its
+// ClientIP says how to find the client's address behind proxies. Default: as for the
+// middleware outside, else the connection's peer. Echo's own RealIP is not used: what it believes depends on its
 // version and extractor.
 func ClientIP(resolver *clientip.Resolver) Option {
 	return func(s *settings) { s.guard.ClientIP = resolver }
 }
 
-// Headers chooses the fields that tell clients their quotas. Default
-// headers.DraftC; 0 for none.
+// Headers chooses the fields that tell clients their quotas; 0 for none.
+// Default: those of the middleware outside, else headers.DraftC.
 func Headers(styles headers.Styles) Option {
 	return func(s *settings) { s.guard.Headers, s.guard.NoHeaders = styles, styles == 0 }
 }

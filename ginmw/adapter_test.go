@@ -2,7 +2,6 @@ package ginmw_test
 
 import (
 	"net/http"
-	"strings"
 	"testing"
 
 	"github.com/gin-gonic/gin"
@@ -25,16 +24,22 @@ func mount(_ testing.TB, app httpmwtest.App) http.Handler {
 		early.Identify = nil
 		engine.Use(ginmw.New(app.Limiter, append(options(early), ginmw.Stage(core.Early))...))
 	}
+	if app.Outer != "" {
+		engine.Use(ginmw.Limit(app.Limiter, app.Outer, options(app)...))
+	}
 	engine.Use(ginmw.New(app.Limiter, options(app)...))
 	if app.Twice {
 		engine.Use(ginmw.New(app.Limiter, options(app)...))
 	}
+	if app.Inner != nil {
+		engine.Use(ginmw.New(app.Inner, options(app)...))
+	}
 	for _, r := range app.Routes {
 		chain := []gin.HandlerFunc{handler(r)}
 		if r.Limit != "" {
-			chain = []gin.HandlerFunc{ginmw.Limit(app.Limiter, r.Limit, options(app)...), handler(r)}
+			chain = []gin.HandlerFunc{ginmw.Limit(app.Limiter, r.Limit, options(app.OnRoute())...), handler(r)}
 		}
-		engine.Handle(r.Method, strings.NewReplacer("{", ":", "}", "").Replace(r.Path), chain...)
+		engine.Handle(r.Method, httpmwtest.Colons(r.Path), chain...)
 	}
 	return engine
 }

@@ -14,4 +14,11 @@
 // recovery, request ids and CORS, and after authentication when limits count by
 // principal. Redirects of Gin's own, for a trailing slash or a fixed path, bypass all
 // middleware, so they are neither limited nor counted: the request that follows is.
+//
+// # Limits that count by outcome
+//
+// The status that counts is the one that is sent, also when middleware outside sets it
+// after the handlers: an error handler that answers for c.Errors, say. What it writes
+// past c.Writer, to a writer that it has kept from before, is not seen. An error that
+// nobody answers is settled as a 200 when the request is over.
 package ginmw

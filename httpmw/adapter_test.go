@@ -17,14 +17,21 @@ func mount(_ testing.TB, app httpmwtest.App) http.Handler {
 	for _, r := range app.Routes {
 		var h http.Handler = handler(r)
 		if r.Limit != "" {
-			h = httpmw.Limit(app.Limiter, r.Limit, options(app)...)(h)
+			h = httpmw.Limit(app.Limiter, r.Limit, options(app.OnRoute())...)(h)
 		}
 		mux.Handle(r.Method+" "+r.Path, h)
 	}
 	main := httpmw.New(app.Limiter, append(options(app), httpmw.Routes(mux))...)
-	h := main(mux)
+	var h http.Handler = mux
+	if app.Inner != nil {
+		h = httpmw.New(app.Inner, append(options(app), httpmw.Routes(mux))...)(h)
+	}
+	h = main(h)
 	if app.Twice {
 		h = main(h)
+	}
+	if app.Outer != "" {
+		h = httpmw.Limit(app.Limiter, app.Outer, append(options(app), httpmw.Routes(mux))...)(h)
 	}
 	if app.Early {
 		early := app

@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"runtime"
 	"testing"
 	"time"
 
@@ -61,6 +62,43 @@ func TestMisuseFailsAtStartUp(t *testing.T) {
 		httpmw.New(limiter(t, perHour("a", 1)))(next)
 		httpmw.New(limiter(t, soft), httpmw.Fallback(next), httpmw.KeepConnections(), httpmw.Headers(0))(next)
 	})
+}
+
+func TestTablesThatNeedRoutesAreRefusedWhereTheyCannotBeSeen(t *testing.T) {
+	routed := perHour("a", 1)
+	routed.Match = []string{"GET /x"}
+	next := http.NotFoundHandler()
+	for name, tt := range map[string]struct {
+		mount func(*core.Limiter) http.Handler
+		sees  bool
+	}{
+		"a handler":            {func(l *core.Limiter) http.Handler { return httpmw.New(l)(next) }, false},
+		"a mux":                {func(l *core.Limiter) http.Handler { return httpmw.New(l)(http.NewServeMux()) }, true},
+		"a handler of a route": {func(l *core.Limiter) http.Handler { return httpmw.New(l, httpmw.PerRoute())(next) }, true},
+		"a limit of a route":   {func(l *core.Limiter) http.Handler { return httpmw.Limit(l, "a")(next) }, true},
+	} {
+		l := limiter(t, perHour("a", 1))
+		h := tt.mount(l)
+		err := l.Update(core.Config{Limits: []core.Limit{routed}})
+		if tt.sees {
+			require.NoError(t, err, name)
+		} else {
+			require.ErrorContains(t, err, "limits[0].match: depends on routes", name)
+		}
+		runtime.KeepAlive(h)
+	}
+}
+
+func TestOptionsWithoutAFunction(t *testing.T) {
+	l := limiter(t, perHour("a", 1))
+	h := httpmw.New(l, httpmw.Identify(nil), httpmw.Skip(nil), httpmw.OnDenied(nil), httpmw.Fallback(nil), httpmw.RouteFunc(nil))(http.NotFoundHandler())
+	for _, want := range []int{404, 429} {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
+		require.Equal(t, want, w.Code)
+	}
+	require.PanicsWithValue(t, `httpmw: New: the cost of the limit "a" is nil, want a function`, func() { httpmw.New(l, httpmw.Cost("a", nil)) })
+	require.Panics(t, func() { httpmw.Routes(nil) })
 }
 
 func TestEachWayToKnowTheRoute(t *testing.T) {

@@ -19,5 +19,7 @@
 //
 // The handler gets its own ResponseWriter, untouched. Only where a limit counts
 // by outcome is it wrapped, and then shows exactly the interfaces of the one
-// beneath.
+// beneath. When the handler has written nothing it is counted as a 200: what
+// middleware outside then writes to its own writer cannot be seen, so mount middleware
+// that answers for handlers inside of the limiter.
 package httpmw

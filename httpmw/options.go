@@ -22,6 +22,14 @@ type settings struct {
 	fallback http.Handler
 }
 
+// ofRequest makes a function of a request one of an exchange, and nil nil.
+func ofRequest[T any](f func(*http.Request) T) func(exchange) T {
+	if f == nil {
+		return nil
+	}
+	return func(x exchange) T { return f(x.r) }
+}
+
 // An Option configures [New] and [Limit]. Most programs need one or two.
 type Option func(*settings)
 
@@ -29,6 +37,9 @@ type Option func(*settings)
 // know the route. The mux is asked again for every request, so routes may be added
 // at any time.
 func Routes(mux *http.ServeMux) Option {
+	if mux == nil {
+		panic("httpmw: Routes: the mux is nil")
+	}
 	return RouteFunc(func(r *http.Request) string {
 		_, pattern := mux.Handler(r)
 		return pattern
@@ -55,21 +66,20 @@ func Stage(stage core.Stage) Option {
 }
 
 // Identify says who is calling. It runs where the middleware is mounted, so
-// authentication must come before. Default: everybody is anonymous.
+// authentication must come before. Default: whoever is in the request's context, put
+// there by a middleware outside or by core.WithIdentity; else everybody is anonymous.
 func Identify(identify func(*http.Request) core.Identity) Option {
-	return func(s *settings) {
-		s.guard.Identify = func(x exchange) core.Identity { return identify(x.r) }
-	}
+	return func(s *settings) { s.guard.Identify = ofRequest(identify) }
 }
 
-// ClientIP says how to find the client's address behind proxies. Default: the
-// connection's peer.
+// ClientIP says how to find the client's address behind proxies. Default: as for the
+// middleware outside, else the connection's peer.
 func ClientIP(resolver *clientip.Resolver) Option {
 	return func(s *settings) { s.guard.ClientIP = resolver }
 }
 
-// Headers chooses the fields that tell clients their quotas. Default
-// headers.DraftC; 0 for none.
+// Headers chooses the fields that tell clients their quotas; 0 for none.
+// Default: those of the middleware outside, else headers.DraftC.
 func Headers(styles headers.Styles) Option {
 	return func(s *settings) { s.guard.Headers, s.guard.NoHeaders = styles, styles == 0 }
 }
@@ -81,9 +91,7 @@ func ExposeHeaders() Option {
 
 // Skip exempts requests: they pass uncounted.
 func Skip(skip func(*http.Request) bool) Option {
-	return func(s *settings) {
-		s.guard.Skip = func(x exchange) bool { return skip(x.r) }
-	}
+	return func(s *settings) { s.guard.Skip = ofRequest(skip) }
 }
 
 // Cost says what a request costs under a limit, instead of the limit's own cost.
@@ -94,7 +102,7 @@ func Cost(limit string, cost func(*http.Request) int64) Option {
 		if s.guard.Costs == nil {
 			s.guard.Costs = map[string]func(exchange) int64{}
 		}
-		s.guard.Costs[limit] = func(x exchange) int64 { return cost(x.r) }
+		s.guard.Costs[limit] = ofRequest(cost)
 	}
 }
 
@@ -105,7 +113,7 @@ func Value(name string, value func(*http.Request) string) Option {
 		if s.guard.Values == nil {
 			s.guard.Values = map[string]func(exchange) string{}
 		}
-		s.guard.Values[name] = func(x exchange) string { return value(x.r) }
+		s.guard.Values[name] = ofRequest(value)
 	}
 }
 

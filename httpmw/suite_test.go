@@ -10,6 +10,7 @@ import (
 
 	"github.com/tidegate/tidegate/core"
 	"github.com/tidegate/tidegate/httpmw"
+	"github.com/tidegate/tidegate/httpmw/clientip"
 	"github.com/tidegate/tidegate/httpmw/httpmwtest"
 )
 
@@ -54,7 +55,26 @@ func TestSuiteCatches(t *testing.T) {
 		{"sends other fields than asked", "Trios", app(func(a *httpmwtest.App) { a.SetHeaders = false })},
 		{"exposes nothing", "Exposed", app(func(a *httpmwtest.App) { a.ExposeHeaders = false })},
 		{"mounts no limit on the route", "OneLimitOnOneRoute", app(func(a *httpmwtest.App) { a.Routes[0].Limit = "" })},
-		{"answers before the handler", "OnlySomeStatusesCount", app(func(a *httpmwtest.App) { eachRoute(a, alwaysUnauthorized) })},
+		{"forgets the caller on a route", "RouteLimitKnowsTheCaller", routeLimit(func(next http.Handler) http.Handler { return next }, httpmw.Identify(nobody))},
+		{"forgets the address on a route", "RouteLimitKnowsTheAddress", routeLimit(func(next http.Handler) http.Handler { return next }, httpmw.ClientIP(&clientip.Resolver{}))},
+		{"forgets the costs on a route", "RouteLimitKnowsTheRest", routeLimit(func(next http.Handler) http.Handler { return next }, httpmw.Cost("own", one))},
+		{"forgets the mount around a route", "RouteDenialChargesNothing", routeLimit(losesItsContext)},
+		{"forgets the mount outside", "LimitOutside", forgetfulOutside},
+		{"tells quotas in an outage", "RouteOutageTellsNothing", response(func(status int, h http.Header) { setIf(status == 503, h, "Ratelimit", `"all";r=9`) })},
+		{"hides an identity outside", "IdentityOutside", app(func(a *httpmwtest.App) { a.Identify = nobody })},
+		{"hides the request from direct calls", "EmptyKeysInAHandler", app(func(a *httpmwtest.App) { eachRoute(a, losesContext) })},
+		{"decides what it skips", "DecisionOfNone", app(func(a *httpmwtest.App) { a.Skip = nil })},
+		{"takes any name", "MisspeltNames", app(func(a *httpmwtest.App) { a.Costs, a.Values = nil, nil })},
+		{"takes any table", "UpdateThatCannotBeServed", app(func(a *httpmwtest.App) { a.Fallback = func(http.ResponseWriter, *http.Request) {} })},
+		{"tells the inner limiter only", "TriosOfTwoLimiters", app(func(a *httpmwtest.App) { a.Limiter, a.Inner = a.Inner, nil })},
+		{"shares header values", "ValuesAreTheResponsesOwn", outside(sharesValues)},
+		{"lists fields twice", "Exposed", response(func(_ int, h http.Header) { h.Add("Access-Control-Expose-Headers", "RateLimit") })},
+		{"reads every colon as a parameter", "LiteralColons", rebuilt(httpmw.RouteFunc(everyColon))},
+		{"takes a catch-all for the root", "TheRootIsNotEverything", rebuilt(httpmw.RouteFunc(func(*http.Request) string { return "/" }))},
+		{"leaves files behind", "UploadedFiles", outside(copiesRequests)},
+		{"counts a takeover as 200", "Takeover", app(func(a *httpmwtest.App) { eachRoute(a, answers(200)) })},
+		{"counts a failed takeover as 101", "FailedTakeover", app(func(a *httpmwtest.App) { eachRoute(a, answers(418)) })},
+		{"answers before the handler", "OnlySomeStatusesCount", app(func(a *httpmwtest.App) { eachRoute(a, answers(401)) })},
 	} {
 		t.Run(tt.fault, func(t *testing.T) {
 			for _, c := range httpmwtest.Cases() {
@@ -236,6 +256,13 @@ func forgetful(_ testing.TB, a httpmwtest.App) http.Handler {
 	return httpmw.New(a.Limiter, append(options(a), httpmw.Routes(mux), httpmw.Stage(core.Early))...)(cut)
 }
 
+// forgetfulOutside mounts a limit outside so that the main mount cannot see it.
+func forgetfulOutside(t testing.TB, a httpmwtest.App) http.Handler {
+	limit := a.Outer
+	a.Outer = ""
+	return httpmw.Limit(a.Limiter, limit, options(a)...)(losesItsContext(mount(t, a)))
+}
+
 func eachRoute(a *httpmwtest.App, fault func(http.HandlerFunc) http.HandlerFunc) {
 	a.Routes = append([]httpmwtest.Route(nil), a.Routes...)
 	for i := range a.Routes {
@@ -247,8 +274,62 @@ func losesContext(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) { next(w, r.WithContext(context.Background())) }
 }
 
-func alwaysUnauthorized(http.HandlerFunc) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(401) }
+func answers(status int) func(http.HandlerFunc) http.HandlerFunc {
+	return func(http.HandlerFunc) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }
+	}
+}
+
+func nobody(*http.Request) core.Identity { return core.Identity{} }
+
+func one(*http.Request) int64 { return 1 }
+
+// routeLimit mounts limits on routes with options too many, inside a fault.
+func routeLimit(fault func(http.Handler) http.Handler, wrong ...httpmw.Option) httpmwtest.Mount {
+	return func(_ testing.TB, a httpmwtest.App) http.Handler {
+		mux := http.NewServeMux()
+		for _, r := range a.Routes {
+			var h http.Handler = r.Handle
+			if r.Limit != "" {
+				h = fault(httpmw.Limit(a.Limiter, r.Limit, append(options(a.OnRoute()), wrong...)...)(h))
+			}
+			mux.Handle(r.Method+" "+r.Path, h)
+		}
+		h := httpmw.New(a.Limiter, append(options(a), httpmw.Routes(mux))...)(mux)
+		if a.Early {
+			h = httpmw.New(a.Limiter, httpmw.Routes(mux), httpmw.Stage(core.Early))(h)
+		}
+		return h
+	}
+}
+
+func losesItsContext(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		id, _ := core.IdentityFrom(r.Context())
+		next.ServeHTTP(w, r.WithContext(core.WithIdentity(context.Background(), id)))
+	})
+}
+
+// sharesValues sends the same slice with every response.
+func sharesValues(_ httpmwtest.App, h http.Handler) http.Handler {
+	shared := []string{"shared"}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header()["X-Shared"] = shared
+		h.ServeHTTP(w, r)
+	})
+}
+
+// everyColon takes what follows a colon for a parameter.
+func everyColon(r *http.Request) string {
+	path, _, found := strings.Cut(r.URL.Path, ":")
+	if found {
+		path += "{x}"
+	}
+	return path
+}
+
+func copiesRequests(_ httpmwtest.App, h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { h.ServeHTTP(w, r.WithContext(r.Context())) })
 }
 
 func anyKey(r *http.Request) core.Identity {

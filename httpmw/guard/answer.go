@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"github.com/tidegate/tidegate/core"
 	"github.com/tidegate/tidegate/headers"
@@ -13,24 +14,52 @@ import (
 func (v *Visit[C]) enter(w http.ResponseWriter) Verdict {
 	h := w.Header()
 	if v.guard.opts.ExposeHeaders && v.request.Header["Origin"] != nil {
-		for _, name := range v.guard.exposed {
-			h.Add("Access-Control-Expose-Headers", name)
-		}
+		v.expose(h)
 	}
 	if v.Decision.Outcome() == core.Exempt {
 		return Go
 	}
-	if v.Decision.Outcome() != core.Unavailable {
+	if v.Decision.Outcome() == core.Unavailable {
+		v.dropQuotaFields(h)
+	} else {
 		v.setQuotaFields(h)
 	}
 	switch {
 	case v.Decision.Allowed():
 		return Go
-	case v.Decision.Fallback():
+	case v.Decision.Fallback() && v.guard.opts.HasFallback:
 		return Fallback
 	}
 	v.setRefusalFields(h)
 	return Refuse
+}
+
+const exposeHeaders = "Access-Control-Expose-Headers"
+
+// expose lists the fields for scripts of other origins, less those that are listed.
+func (v *Visit[C]) expose(h http.Header) {
+	names := v.guard.exposed
+	if v.guard.opts.Headers == 0 && v.node.styles != headers.DraftC {
+		names = headers.ExposedHeaders(v.node.styles)
+	}
+	listed := h[exposeHeaders]
+	for _, name := range names {
+		if !lists(listed, name) {
+			h.Add(exposeHeaders, name)
+		}
+	}
+}
+
+// lists reports whether a comma-separated field has the name.
+func lists(lines []string, name string) bool {
+	for _, line := range lines {
+		for item := range strings.SplitSeq(line, ",") {
+			if strings.EqualFold(strings.TrimSpace(item), name) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // setRefusalFields makes the response one that no cache keeps, and drops what
@@ -39,23 +68,15 @@ func (v *Visit[C]) setRefusalFields(h http.Header) {
 	for _, name := range [...]string{"Expires", "Etag", "Last-Modified", "Content-Encoding", "Content-Length"} {
 		delete(h, name)
 	}
-	h["Cache-Control"] = noStore
+	v.refusal = new([3]string)
+	h["Cache-Control"] = in(v.refusal[:], refusalCache, "no-store")
 	if v.mustClose() {
-		h["Connection"] = closing
+		h["Connection"] = in(v.refusal[:], refusalConnection, "close")
 	}
 	if seconds := v.retrySeconds(); seconds > 0 {
-		v.retryVal[0] = strconv.FormatInt(seconds, 10)
-		h[headers.RetryAfter] = v.retryVal[:1:1]
+		h[headers.RetryAfter] = in(v.refusal[:], refusalRetry, strconv.FormatInt(seconds, 10))
 	}
 }
-
-// Values that are the same for every denial. Their capacity is one, so whoever adds
-// to a field copies it.
-var (
-	noStore     = []string{"no-store"}
-	closing     = []string{"close"}
-	problemJSON = []string{headers.ContentTypeProblem}
-)
 
 // bodyKept is how much of an unread body net/http is left to drain. It does so
 // before it writes the response: a client that has sent only half of its body
@@ -92,7 +113,7 @@ func (v *Visit[C]) retrySeconds() int64 {
 func (v *Visit[C]) Refuse(w http.ResponseWriter) error {
 	status, body := v.problem()
 	h := w.Header()
-	h["Content-Type"] = problemJSON
+	h["Content-Type"] = []string{headers.ContentTypeProblem}
 	w.WriteHeader(status)
 	if v.request.Method == http.MethodHead {
 		return nil

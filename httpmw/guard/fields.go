@@ -2,7 +2,6 @@ package guard
 
 import (
 	"net/http"
-	"slices"
 	"time"
 	"unsafe"
 
@@ -13,7 +12,7 @@ import (
 
 // setQuotaFields tells the client how its quotas stand.
 func (v *Visit[C]) setQuotaFields(h http.Header) {
-	styles := v.guard.opts.Headers
+	styles := v.node.styles
 	if styles == 0 || v.Decision.Bill() == nil || v.Decision.Err() != nil {
 		return
 	}
@@ -30,17 +29,16 @@ func (v *Visit[C]) setQuotaFields(h http.Header) {
 // others, such as a proxied backend's, are left and added to.
 func (v *Visit[C]) setDraftC(h http.Header) {
 	policy := v.policyField()
-	if len(policy) == 0 {
+	if policy == "" {
 		return
 	}
-	v.node.policy = policy[0]
-	setLine(h, headers.RateLimitPolicy, policy, v.earlier(func(n *node) string { return n.policy }))
-	if !v.writeStatus() {
+	v.node.policy = policy
+	setLine(h, headers.RateLimitPolicy, in(v.quota[:], quotaPolicy, policy), v.earlier(func(n *node) string { return n.policy }))
+	if v.node.line = v.statusField(); v.node.line == "" {
 		v.dropEarlier(h)
 		return
 	}
-	v.node.line = v.statusVal[0]
-	setLine(h, headers.RateLimit, v.statusVal[:1:1], v.earlier(func(n *node) string { return n.line }))
+	setLine(h, headers.RateLimit, in(v.quota[:], quotaStatus, v.node.line), v.earlier(func(n *node) string { return n.line }))
 }
 
 // earlier returns what the last guard of the same limiter wrote.
@@ -61,8 +59,26 @@ func (v *Visit[C]) dropEarlier(h http.Header) {
 	}
 }
 
-// setLine sets a field to value (one line, not to be modified) in place of the line
-// old, beside what else is there.
+// dropQuotaFields removes what earlier guards of the same limiter have told.
+func (v *Visit[C]) dropQuotaFields(h http.Header) {
+	for n := v.node.before; n != nil; n = n.before {
+		if n.guard != v.node.guard {
+			continue
+		}
+		for name, line := range map[string]string{headers.RateLimit: n.line, headers.RateLimitPolicy: n.policy} {
+			if line != "" {
+				setLine(h, name, nil, line)
+			}
+		}
+		if trios := n.styles &^ headers.DraftC; trios != 0 {
+			for _, name := range headers.ExposedHeaders(trios) {
+				h.Del(name)
+			}
+		}
+	}
+}
+
+// setLine sets a field to value (one line) in place of the line old, beside what else is there.
 func setLine(h http.Header, name string, value []string, old string) {
 	lines := h[name]
 	if len(lines) == 0 {
@@ -82,9 +98,9 @@ func setLine(h http.Header, name string, value []string, old string) {
 	h[name] = kept
 }
 
-// writeStatus writes the RateLimit field into the visit: all limits, or those that
-// deny. It reports false when there are none to tell.
-func (v *Visit[C]) writeStatus() bool {
+// statusField writes the RateLimit field into the visit: all limits, or those that
+// deny. It is empty when there are none to tell.
+func (v *Visit[C]) statusField() string {
 	denied := v.Decision.Outcome() == core.Denied
 	text := v.status[:0]
 	for w := v.visible(); w.next(); {
@@ -97,12 +113,8 @@ func (v *Visit[C]) writeStatus() bool {
 		}
 		text = headers.AppendStatus(text, status(r))
 	}
-	if len(text) == 0 {
-		return false
-	}
 	// The text is written once and lives as long as the string: no copy is needed.
-	v.statusVal[0] = unsafe.String(unsafe.SliceData(text), len(text))
-	return true
+	return unsafe.String(unsafe.SliceData(text), len(text))
 }
 
 func status(r *core.LimitResult) headers.Status {
@@ -114,7 +126,7 @@ func status(r *core.LimitResult) headers.Status {
 
 // policyField returns RateLimit-Policy, which is the same for all requests of a
 // route and tier, and so is made once for each.
-func (v *Visit[C]) policyField() []string {
+func (v *Visit[C]) policyField() string {
 	var early *core.Bill
 	for n := v.node.before; n != nil; n = n.before {
 		if n.guard != v.guard.limiter {
@@ -126,13 +138,13 @@ func (v *Visit[C]) policyField() []string {
 		early = n.decision.Bill()
 	}
 	bill := v.Decision.Bill()
-	if field, ok := bill.Recall(early).([]string); ok {
+	if field, ok := bill.Recall(early).(string); ok {
 		return field
 	}
-	return bill.Memo(early, v.makePolicyField()).([]string)
+	return bill.Memo(early, v.makePolicyField()).(string)
 }
 
-func (v *Visit[C]) makePolicyField() []string {
+func (v *Visit[C]) makePolicyField() string {
 	var text []byte
 	for w := v.visible(); w.next(); {
 		if len(text) > 0 {
@@ -140,10 +152,7 @@ func (v *Visit[C]) makePolicyField() []string {
 		}
 		text = headers.AppendPolicy(text, policy(&w.LimitResult))
 	}
-	if len(text) == 0 {
-		return nil
-	}
-	return slices.Clip([]string{string(text)})
+	return string(text)
 }
 
 func policy(r *core.LimitResult) headers.Policy {
@@ -154,27 +163,49 @@ func policy(r *core.LimitResult) headers.Policy {
 	return p
 }
 
-// setTrios sets the single-valued fields, for the limit that matters most.
+// setTrios sets the single-valued fields, for the limit that matters most. There is
+// room for one: those of other limiters outside are weighed too.
 func (v *Visit[C]) setTrios(h http.Header, styles headers.Styles) {
-	var items []headers.Item
-	var policies []headers.Policy
-	for w := v.visible(); w.next(); {
-		r := &w.LimitResult
-		policies = append(policies, policy(r))
-		if r.Partial || r.Unknown {
-			continue
+	var t trios
+	for n := v.node.before; n != nil; n = n.before {
+		if n.guard != v.node.guard && n.styles&styles != 0 {
+			t.addNode(n)
 		}
-		items = append(items, headers.Item{
-			Policy: policy(r), Status: status(r), Denied: r.Refuses,
-			RetryAfter: r.RetryAfter, HasRetryAfter: r.Refuses && r.RetryAfter != core.Never,
-		})
 	}
-	i := headers.Tightest(items)
+	for w := v.visible(); w.next(); {
+		t.add(&w.LimitResult)
+	}
+	i := headers.Tightest(t.items)
 	if i < 0 {
 		return
 	}
-	items[i].Trio().Set(h, styles, time.Now())
-	if text := headers.AppendDraft06Policies(nil, policies); styles&headers.Draft06 != 0 && len(text) > 0 {
+	t.items[i].Trio().Set(h, styles, time.Now())
+	if text := headers.AppendDraft06Policies(nil, t.policies); styles&headers.Draft06 != 0 && len(text) > 0 {
 		h[headers.RateLimitPolicy] = []string{string(text)}
 	}
+}
+
+// trios collects what single-valued fields are chosen from.
+type trios struct {
+	items    []headers.Item
+	policies []headers.Policy
+}
+
+func (t *trios) addNode(n *node) {
+	for i := range n.decision.Len() {
+		if r := n.limit(i); told(&r) {
+			t.add(&r)
+		}
+	}
+}
+
+func (t *trios) add(r *core.LimitResult) {
+	t.policies = append(t.policies, policy(r))
+	if r.Partial || r.Unknown {
+		return
+	}
+	t.items = append(t.items, headers.Item{
+		Policy: policy(r), Status: status(r), Denied: r.Refuses,
+		RetryAfter: r.RetryAfter, HasRetryAfter: r.Refuses && r.RetryAfter != core.Never,
+	})
 }

@@ -1,7 +1,9 @@
 package guard
 
 import (
+	"context"
 	"net/http"
+	"net/netip"
 
 	"github.com/tidegate/tidegate/core"
 	"github.com/tidegate/tidegate/headers"
@@ -11,18 +13,22 @@ import (
 type Guard[C any] struct {
 	limiter *core.Limiter
 	opts    Options[C]
+	mount   *core.Mount // kept: as long as it is, tables that the guard cannot serve are refused
 	exposed []string
 }
 
-// New returns a guard. An error joins every mistake in the options.
+// New returns a guard. An error joins every mistake in the options. From then on
+// the limiter refuses tables that need what the options lack.
 func New[C any](l *core.Limiter, o Options[C]) (*Guard[C], error) {
 	if err := o.check(l); err != nil {
 		return nil, err
 	}
-	if o.Headers == 0 && !o.NoHeaders {
-		o.Headers = headers.DraftC
+	g := &Guard[C]{limiter: l, opts: o, exposed: headers.ExposedHeaders(o.styles(nil, l))}
+	var err error
+	if g.mount, err = l.Mount(o.meets); err != nil {
+		return nil, err
 	}
-	return &Guard[C]{limiter: l, opts: o, exposed: headers.ExposedHeaders(o.Headers)}, nil
+	return g, nil
 }
 
 // A Verdict says what an adapter does with a request.
@@ -55,20 +61,27 @@ func (g *Guard[C]) Enter(c C, w http.ResponseWriter, r *http.Request, route Rout
 	}
 	v := &Visit[C]{guard: g, c: c, request: r}
 	v.Context = r.Context()
-	v.node = node{guard: g.limiter, only: g.opts.Only, stages: stages, decision: &v.Decision, before: before}
+	v.node = node{
+		guard: g.limiter, only: g.opts.Only, stages: stages, styles: g.opts.styles(before, g.limiter),
+		decision: &v.Decision, source: v, before: before,
+	}
 	g.decide(v, core.Request{
 		Method:   r.Method,
 		Route:    route.Path,
 		Syntax:   route.Syntax,
-		Identity: g.identify(c),
+		Addr:     g.addr(r, before),
+		Identity: g.identify(c, r.Context()),
 		Source:   v,
 		Stages:   stages,
+		Outer:    before.outer(),
 	})
+	if !v.Decision.Allowed() {
+		v.giveBackEarlier()
+	}
 	return v, v.enter(w)
 }
 
 func (g *Guard[C]) decide(v *Visit[C], req core.Request) {
-	req.Addr, _ = g.opts.ClientIP.Addr(v.request)
 	if g.opts.Only == "" {
 		g.limiter.Decide(v.Context, &req, &v.Decision)
 		return
@@ -78,11 +91,37 @@ func (g *Guard[C]) decide(v *Visit[C], req core.Request) {
 	_ = g.limiter.DecideOne(v.Context, g.opts.Only, &req, &v.Decision)
 }
 
-func (g *Guard[C]) identify(c C) core.Identity {
-	if g.opts.Identify == nil {
-		return core.Identity{}
+// identify returns who is calling: whom the guard's own function finds, else whoever
+// is in the context, put there by a guard outside or by the program.
+func (g *Guard[C]) identify(c C, ctx context.Context) core.Identity {
+	if g.opts.Identify != nil {
+		return g.opts.Identify(c)
 	}
-	return g.opts.Identify(c)
+	id, _ := core.IdentityFrom(ctx)
+	return id
+}
+
+// addr returns the client's address: by the guard's own resolver, else what a guard
+// outside found, else the peer's.
+func (g *Guard[C]) addr(r *http.Request, before *node) netip.Addr {
+	if g.opts.ClientIP == nil && before != nil {
+		return before.decision.Addr()
+	}
+	addr, _ := g.opts.ClientIP.Addr(r)
+	return addr
+}
+
+// giveBackEarlier gives back what guards outside have charged to a request that this
+// one turns away: all its limits are charged or none. Only those of a mount for the
+// early stage stay charged, which is decided by itself.
+func (v *Visit[C]) giveBackEarlier() {
+	for n := v.node.before; n != nil; n = n.before {
+		if n.guard == v.node.guard && n.stages != core.EarlyStage {
+			// A store that cannot take the units back has been reported to the observer.
+			_ = n.decision.Cancel(v.Context)
+			n.returned = true
+		}
+	}
 }
 
 // stages returns what is left to decide for a request that has been here before.

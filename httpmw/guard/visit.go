@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/tidegate/tidegate/core"
+	"github.com/tidegate/tidegate/headers"
 )
 
 // A Visit is one request at one guard. It is made for the request and dropped
@@ -16,24 +17,75 @@ type Visit[C any] struct {
 	guard   *Guard[C]
 	c       C
 	request *http.Request
+	outcome outcome
 
-	status    [statusRoom]byte // the text of RateLimit
-	statusVal [1]string
-	retryVal  [1]string
+	status  [statusRoom]byte // the text of RateLimit
+	quota   [2]string        // the values of RateLimit and RateLimit-Policy
+	refusal *[3]string       // those of a refusal's fields
 }
 
 // statusRoom holds the RateLimit field of about four limits. Longer ones allocate.
 const statusRoom = 160
+
+// The fields whose values a visit has room for. Each response has its own, so that
+// whoever edits them in place edits no other response.
+const (
+	quotaStatus = iota
+	quotaPolicy
+)
+
+const (
+	refusalRetry = iota
+	refusalCache
+	refusalConnection
+)
+
+// in puts value into the i-th place of room and returns it as a field's value. Whoever
+// adds to that copies it.
+func in(room []string, i int, value string) []string {
+	room[i] = value
+	return room[i : i+1 : i+1]
+}
 
 // A node is what is known of a request from an earlier guard, of any framework.
 type node struct {
 	guard    *core.Limiter
 	only     string
 	stages   core.StageSet
+	styles   headers.Styles
 	decision *core.Decision
+	source   core.Source // the visit
 	before   *node
+	returned bool   // a later guard refused, and this one's charges were given back
 	line     string // what this guard wrote as RateLimit
 	policy   string // and as RateLimit-Policy
+}
+
+// outer returns the decision made at the node, or nil.
+func (n *node) outer() *core.Decision {
+	if n == nil {
+		return nil
+	}
+	return n.decision
+}
+
+// limit returns what the i-th limit answered there, as it stands now.
+func (n *node) limit(i int) core.LimitResult {
+	r := n.decision.Limit(i)
+	if n.returned && !r.Unknown {
+		r.Remaining = min(r.Remaining+r.Cost, r.Quota.Capacity())
+	}
+	return r
+}
+
+// sourceOf returns the source of the nearest node of the limiter from n on, or nil.
+func (n *node) sourceOf(l *core.Limiter) core.Source {
+	for ; n != nil; n = n.before {
+		if n.guard == l {
+			return n.source
+		}
+	}
+	return nil
 }
 
 // decidedLimit reports whether the limit was charged at this node.
@@ -68,19 +120,14 @@ func (v *Visit[C]) Value(key any) any {
 // the identity.
 func (v *Visit[C]) Request() *http.Request { return v.request.WithContext(v) }
 
-// Return tells the original request what the mux inside found out about the copy
-// that went on: middleware outside reads the pattern when the handler is done.
-func (v *Visit[C]) Return(went *http.Request) { v.request.Pattern = went.Pattern }
-
-// Counts reports whether the final status decides what the request is charged, so
-// that the adapter must call Commit.
-func (v *Visit[C]) Counts() bool { return v.Decision.Counts() }
-
-// Commit settles the charges by the final status. Only the first call counts.
-func (v *Visit[C]) Commit(status int) {
-	// A store that cannot take the units back has been reported to the observer; for
-	// the response it makes no difference.
-	_ = v.Decision.Commit(v.Context, status)
+// Return tells the original request what was found out about the copy that went on:
+// its pattern, which middleware outside reads when the handler is done, and its
+// multipart form, whose files the server removes when it finds them there.
+func (v *Visit[C]) Return(went *http.Request) {
+	v.request.Pattern = went.Pattern
+	if v.request.MultipartForm == nil {
+		v.request.MultipartForm = went.MultipartForm
+	}
 }
 
 // Header implements [core.Source].
@@ -90,6 +137,9 @@ func (v *Visit[C]) Header(name string) string { return v.request.Header.Get(name
 func (v *Visit[C]) Cost(limit string) (int64, bool) {
 	if cost := v.guard.opts.Costs[limit]; cost != nil {
 		return cost(v.c), true
+	}
+	if outer := v.node.before.sourceOf(v.node.guard); outer != nil {
+		return outer.Cost(limit)
 	}
 	return 0, false
 }

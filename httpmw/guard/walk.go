@@ -32,7 +32,7 @@ func (w *walk) next() bool {
 		return w.nextOfAll()
 	}
 	for d := w.node.decision; w.i < d.Len(); {
-		w.LimitResult = d.Limit(w.i)
+		w.LimitResult = w.node.limit(w.i)
 		w.i++
 		if told(&w.LimitResult) {
 			return true
@@ -50,7 +50,7 @@ func (w *walk) nextOfAll() bool {
 			continue
 		}
 		for i := range n.decision.Len() {
-			r := n.decision.Limit(i)
+			r := n.limit(i)
 			if told(&r) && r.Index > w.last && (!found || r.Index < w.Index) {
 				w.LimitResult, found = r, true
 			}

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"testing"
 	"time"
 
 	"github.com/tidegate/tidegate/core"
@@ -25,7 +24,9 @@ func answers() []Case {
 		{"NeverFits", "A cost that can never fit is denied without Retry-After, and charges nothing.", neverFits},
 		{"Trios", "The older fields are set once, from the tightest limit.", trios},
 		{"OuterHeadersOfContentGo", "A denial drops what middleware outside said of the content, and keeps the rest.", outerHeaders},
-		{"Exposed", "Scripts of other origins can read the fields when asked for.", exposed},
+		{"TriosOfTwoLimiters", "Of two limiters, one inside the other, the older fields tell the tightest limit.", triosOfTwoLimiters},
+		{"Exposed", "Scripts of other origins can read the fields when asked for, and no field is listed twice.", exposed},
+		{"ValuesAreTheResponsesOwn", "Middleware that edits a response's headers in place changes no other response.", valuesAreTheResponsesOwn},
 		{"PenaltyIsNamed", "The denial that starts a block already says so.", penaltyIsNamed},
 		{"CustomDenial", "A denial handler of the user's finds the headers set, and its answer is the answer.", customDenial},
 		{"Fallback", "A fallback answer carries RateLimit and no Retry-After; the handler has not run.", fallback},
@@ -186,16 +187,14 @@ func trios(p *Probe) {
 
 func outerHeaders(p *Probe) {
 	app := App{Identify: user}
-	inner := p.mount
-	p.mount = func(t testing.TB, app App) http.Handler {
-		h := inner(t, app)
+	p.around(func(h http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			for name, value := range map[string]string{"Cache-Control": "public", "ETag": `"x"`, "Content-Encoding": "gzip", "Expires": "0", "Last-Modified": "now", "Vary": "Origin", "X-Request-Id": "7"} {
 				w.Header().Set(name, value)
 			}
 			h.ServeHTTP(w, r)
 		})
-	}
+	})
 	p.start(app, bucket("a", 0, time.Hour))
 	r := p.ask("GET", "/x", "X-User", "a")
 	p.want("status", r.StatusCode, 429)
@@ -212,6 +211,50 @@ func exposed(p *Probe) {
 		p.want("exposed", strings.Join(r.Header.Values("Access-Control-Expose-Headers"), ", "), "RateLimit, RateLimit-Policy, Retry-After")
 	}
 	p.want("without Origin", p.ask("GET", "/x", "X-User", "b").Header.Get("Access-Control-Expose-Headers"), "")
+	p.around(func(h http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Access-Control-Expose-Headers", "X-Other,ratelimit")
+			h.ServeHTTP(w, r)
+		})
+	})
+	p.start(App{Identify: user, ExposeHeaders: true, Early: true, Routes: []Route{{Method: "GET", Path: "/x", Limit: "own", Handle: ok}}},
+		bucket("a", 9, time.Hour), manual(bucket("own", 9, time.Hour)))
+	r := p.ask("GET", "/x", "X-User", "a", "Origin", "https://other.example")
+	p.want("exposed once", strings.Join(r.Header.Values("Access-Control-Expose-Headers"), ", "), "X-Other,ratelimit, RateLimit-Policy, Retry-After")
+}
+
+func triosOfTwoLimiters(p *Probe) {
+	tight, wide := bucket("tight", 2, 20*time.Second), bucket("wide", 100, 100*time.Second)
+	for _, tt := range []struct{ outer, inner core.Limit }{{tight, wide}, {wide, tight}} {
+		inner := p.limiter(core.Config{Limits: []core.Limit{tt.inner}})
+		p.start(App{Identify: user, Headers: headers.XDelta, SetHeaders: true, Inner: inner}, tt.outer)
+		for _, remaining := range []string{"1", "0", "0"} {
+			r := p.ask("GET", "/x", "X-User", "a")
+			p.want(tt.inner.Name+" inside", r.Header.Get("X-RateLimit-Limit")+" "+strings.Join(r.Header.Values("X-RateLimit-Remaining"), "|"), "2 "+remaining)
+		}
+	}
+}
+
+func valuesAreTheResponsesOwn(p *Probe) {
+	p.around(func(h http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			h.ServeHTTP(w, r)
+			for _, values := range w.Header() {
+				for i := range values {
+					values[i] = "spoiled"
+				}
+			}
+		})
+	})
+	p.start(App{Identify: user}, bucket("a", 3, time.Hour))
+	for i := range 6 {
+		var text strings.Builder
+		r := p.ask("POST", "/x", "X-User", "a")
+		_ = r.Header.Write(&text)
+		if strings.Contains(text.String(), "spoiled") {
+			p.errorf("response %d, of status %d, carries what was done to another: %s", i, r.StatusCode, text.String())
+		}
+	}
 }
 
 func penaltyIsNamed(p *Probe) {

@@ -1,6 +1,9 @@
 package httpmwtest
 
 import (
+	"bufio"
+	"io"
+	"net"
 	"net/http"
 	"strconv"
 	"strings"
@@ -18,6 +21,8 @@ func outcomes() []Case {
 		{"ErrorsOfTheFramework", "A status that the framework makes of a handler's error is the status that counts.", errorsOfTheFramework},
 		{"Panics", "A panic before the status is sent counts as a 500.", panics},
 		{"SettledBeforeTheFirstByte", "A client that has seen the first byte finds its charge settled.", settledBeforeTheFirstByte},
+		{"Takeover", "A handler that takes over the connection has answered 101.", takeover},
+		{"FailedTakeover", "A handler that could not take over the connection is counted by what it answered.", failedTakeover},
 		{"OwnDenialsAreNotCounted", "A 429 of the limiter is no outcome.", ownDenialsAreNotCounted},
 	}
 }
@@ -141,4 +146,41 @@ func ownDenialsAreNotCounted(p *Probe) {
 	p.want("statuses", p.statuses(5, "GET", "/s?s=401", "X-User", "a"), "401 401 429 429 429")
 	p.advance(30 * time.Minute)
 	p.want("after half an hour", p.statuses(2, "GET", "/s?s=401", "X-User", "a"), "401 429")
+}
+
+// takeOver hijacks the connection and answers 101, or 401 when it cannot.
+func takeOver(w http.ResponseWriter, _ *http.Request) {
+	conn, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		w.WriteHeader(401)
+		return
+	}
+	_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: test\r\nConnection: Upgrade\r\n\r\n")
+	_ = conn.Close()
+}
+
+func takeover(p *Probe) {
+	if p.http2 {
+		return // there is no connection to take over
+	}
+	p.start(App{Identify: user, Routes: []Route{{Method: "GET", Path: "/x", Handle: takeOver}}}, counting(200, 401))
+	p.want("statuses", p.statuses(3, "GET", "/x", "X-User", "a", "Connection", "Upgrade", "Upgrade", "test"), "101 101 101")
+}
+
+// notTaken is a writer whose connection cannot be taken over.
+type notTaken struct{ http.ResponseWriter }
+
+func (notTaken) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	return nil, nil, http.ErrNotSupported
+}
+
+func failedTakeover(p *Probe) {
+	p.around(func(h http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { h.ServeHTTP(notTaken{w}, r) })
+	})
+	// Gin takes the response for sent when it could not be taken over, so that it is a 200.
+	p.start(App{Identify: user, Routes: []Route{{Method: "GET", Path: "/x", Handle: takeOver}}}, counting(200, 401))
+	p.ask("GET", "/x", "X-User", "a")
+	p.ask("GET", "/x", "X-User", "a")
+	p.want("a third", p.ask("GET", "/x", "X-User", "a").StatusCode, 429)
 }

@@ -2,12 +2,15 @@ package httpmwtest
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"mime/multipart"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"sync"
 	"time"
@@ -20,6 +23,7 @@ func plumbing() []Case {
 		{"InterfacesOfTheWriter", "The handler's writer shows what it did without the limiter, watched or not.", interfacesOfTheWriter},
 		{"Streams", "The first event of a stream arrives at once.", streams},
 		{"Hijack", "A handler can take over an HTTP/1 connection, watched or not.", hijack},
+		{"UploadedFiles", "The server removes the files of an upload when the handler is done.", uploadedFiles},
 		{"LargeBodies", "A denial does not wait for a body that nobody will read, and closes the HTTP/1 connection; small ones stay open.", largeBodies},
 		{"UpdateUnderLoad", "Requests in flight during an update are decided by one table or the other.", updateUnderLoad},
 		{"AbortHandler", "A handler that aborts is not recovered by the limiter.", abortHandler},
@@ -109,6 +113,54 @@ func hijack(p *Probe) {
 		_ = conn.Close()
 		if !strings.HasPrefix(string(text), "HTTP/1.1 101 ") || !strings.HasSuffix(string(text), "hello") {
 			p.errorf("watched %v: %q", watch, text)
+		}
+	}
+}
+
+// upload is a form with a file.
+func upload(size int) (body *bytes.Buffer, contentType string) {
+	body = &bytes.Buffer{}
+	form := multipart.NewWriter(body)
+	part, _ := form.CreateFormFile("f", "f")
+	_, _ = part.Write(make([]byte, size))
+	_ = form.Close()
+	return body, form.FormDataContentType()
+}
+
+func uploadedFiles(p *Probe) {
+	limits := map[string]core.Limit{"plain": watched(false), "watched": watched(true), "denied": bucket("a", 0, time.Hour)}
+	handle := func(w http.ResponseWriter, r *http.Request) {
+		if err := r.ParseMultipartForm(1 << 10); err != nil {
+			http.Error(w, err.Error(), 500)
+			return
+		}
+		f, err := r.MultipartForm.File["f"][0].Open()
+		if err != nil {
+			http.Error(w, err.Error(), 500)
+			return
+		}
+		defer f.Close()
+		_, _ = io.WriteString(w, f.(*os.File).Name())
+	}
+	for name, l := range limits {
+		l.Exceeded = core.Fallback
+		p.start(App{Identify: user, Fallback: handle, Routes: []Route{{Method: "POST", Path: "/x", Limit: "own", Handle: handle}}}, l, manual(bucket("own", 9, time.Hour)))
+		body, contentType := upload(64 << 10)
+		r, err := p.send("POST", "/x", body, "X-User", "a", "Content-Type", contentType)
+		if err != nil || r.StatusCode != 200 || r.body == "" {
+			p.errorf("%s: %v, %s", name, err, r.body)
+			continue
+		}
+		// The server tidies up after it has answered.
+		for wait := time.Now().Add(2 * time.Second); ; time.Sleep(time.Millisecond) {
+			if _, err := os.Stat(r.body); os.IsNotExist(err) {
+				break
+			}
+			if time.Now().After(wait) {
+				p.errorf("%s: the file %s is still there", name, r.body)
+				_ = os.Remove(r.body)
+				break
+			}
 		}
 	}
 }

@@ -14,6 +14,8 @@ func routes() []Case {
 		{"EverySpelling", "Every spelling of a path that the framework serves draws from one count.", everySpelling},
 		{"Unrouted", "Requests that no route serves are one route, whatever their path and method.", unrouted},
 		{"InventedMethods", "A method that the client invents gives no fresh count.", inventedMethods},
+		{"LiteralColons", "A route with a colon that is one is a route of its own, and a pattern spelled so matches it.", literalColons},
+		{"TheRootIsNotEverything", "The pattern / is the root route; a catch-all is matched by /{path...}.", rootIsNotEverything},
 		{"OneLimitOnOneRoute", "A limit on one route counts it whatever its match says, and only once.", oneLimitOnOneRoute},
 		{"TwoStages", "An early and a main mount charge their own limits once each, and tell of both in one list.", twoStages},
 		{"MountedTwice", "Mounting a stage twice charges once and sets each header once.", mountedTwice},
@@ -68,6 +70,34 @@ func inventedMethods(p *Probe) {
 		}
 	}
 	p.want("denied of 6", denied, 4)
+}
+
+func literalColons(p *Probe) {
+	var list []Route
+	for _, path := range []string{"/orders:batch", "/orders:cancel", "/orders/{id}", "/orders/{id}/items:batch"} {
+		list = append(list, Route{Method: "POST", Path: path, Handle: ok})
+	}
+	p.start(App{Identify: user, Routes: list},
+		core.Limit{Name: "each", Keys: core.Keys(core.ByPrincipal, core.ByRoute), Quota: core.TokenBucket(3, time.Hour)},
+		core.Limit{Name: "batch", Match: []string{"POST /orders:batch"}, Quota: core.TokenBucket(1, time.Hour)},
+		core.Limit{Name: "items", Match: []string{"POST /orders/{id}/items:batch"}, Quota: core.TokenBucket(2, time.Hour)})
+	p.want("batch", p.statuses(2, "POST", "/orders:batch", "X-User", "a"), "200 429")
+	p.want("cancel", p.statuses(4, "POST", "/orders:cancel", "X-User", "a"), "200 200 200 429")
+	p.want("items", p.ask("POST", "/orders/7/items:batch", "X-User", "a").StatusCode, 200)
+	p.want("items of another", p.statuses(2, "POST", "/orders/8/items:batch", "X-User", "a"), "200 429")
+	p.want("a parameter", p.ask("POST", "/orders/7", "X-User", "a").StatusCode, 200)
+	p.want("another value", p.statuses(3, "POST", "/orders/:batch", "X-User", "a"), "200 200 429")
+}
+
+func rootIsNotEverything(p *Probe) {
+	p.start(App{Identify: user, Routes: []Route{{Method: "GET", Path: "/{path...}", Handle: ok}}},
+		core.Limit{Name: "root", Match: []string{"GET /"}, Quota: core.TokenBucket(1, time.Hour)},
+		core.Limit{Name: "all", Match: []string{"GET /{path...}"}, Quota: core.TokenBucket(3, time.Hour)})
+	var got []string
+	for _, path := range []string{"/", "/a", "/a/b", "/c"} {
+		got = append(got, fmt.Sprint(p.ask("GET", path, "X-User", "a").StatusCode))
+	}
+	p.want("statuses", strings.Join(got, " "), "200 200 200 429")
 }
 
 func oneLimitOnOneRoute(p *Probe) {

@@ -1,4 +1,4 @@
-package httpmw
+package guard
 
 import (
 	"bufio"
@@ -9,15 +9,14 @@ import (
 	"github.com/felixge/httpsnoop"
 )
 
-// watch calls commit with the final status, before its first byte is sent. The
-// writer it returns has exactly the interfaces of w.
-func watch(w http.ResponseWriter, commit func(status int)) http.ResponseWriter {
+// Watch returns w with its final status committed before the first byte is sent. The
+// writer has exactly the interfaces of w.
+func (v *Visit[C]) Watch(w http.ResponseWriter) http.ResponseWriter {
+	commit := v.Commit
 	return httpsnoop.Wrap(w, httpsnoop.Hooks{
 		WriteHeader: func(next httpsnoop.WriteHeaderFunc) httpsnoop.WriteHeaderFunc {
 			return func(status int) {
-				if status >= http.StatusOK || status == http.StatusSwitchingProtocols {
-					commit(status) // others of the 100s are not final
-				}
+				commit(status)
 				next(status)
 			}
 		},
@@ -38,8 +37,11 @@ func watch(w http.ResponseWriter, commit func(status int)) http.ResponseWriter {
 		},
 		Hijack: func(next httpsnoop.HijackFunc) httpsnoop.HijackFunc {
 			return func() (net.Conn, *bufio.ReadWriter, error) {
-				commit(http.StatusSwitchingProtocols)
-				return next()
+				conn, buf, err := next()
+				if err == nil { // otherwise the handler still has a response to send
+					commit(http.StatusSwitchingProtocols)
+				}
+				return conn, buf, err
 			}
 		},
 	})
