@@ -21,7 +21,7 @@ func (d *decoder) parse(data []byte) *node {
 		return nil
 	}
 	source, ok := d.clean(data)
-	if !ok {
+	if !ok || !d.bounded(source) {
 		return nil
 	}
 	tokens := lexer.Tokenize(source)
@@ -74,8 +74,8 @@ func (d *decoder) compose(tokens token.Tokens) (body ast.Node) {
 	}()
 	file, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
 	if err != nil {
-		at, message := place{1, 0}, err.Error()
-		if syntax := yaml.Error(nil); errors.As(err, &syntax) {
+		at, message := place{1, 0}, "it cannot be read"
+		if syntax := yaml.Error(nil); errors.As(err, &syntax) { // whose Error would print the whole file
 			at, message = placeOf(syntax.GetToken()), syntax.GetMessage()
 		}
 		d.report(at, "", "is not valid YAML: %s (text with : { } [ ] , * or # in it wants quotes)", message)
