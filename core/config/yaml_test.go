@@ -67,6 +67,30 @@ func TestWhatIsNoTextIsRefused(t *testing.T) {
 	}
 }
 
+// What the parser says of tabs and indentation has nothing to do with quotes.
+func TestHintsFitTheMistake(t *testing.T) {
+	const deeper = "begin in one column"
+	for source, want := range map[string]string{
+		"limits:\n\t- name: a\n":                   "f:2: is not valid YAML: found character '\\t' that cannot start any token (indent with spaces)",
+		"limits:\n  - name: a\n\tlimit: 5/s\n":     "(indent with spaces)",
+		"limits:\n  - name: a\n  limit: 5/s\n":     deeper,
+		"limits:\n  - name: a\n   limit: 5/s\n":    deeper,
+		"limits:\n  - name: a\n - name: b\n":       deeper,
+		"limits:\n  - name: a\n      limit: 5/s\n": "a key begins in the column of its neighbours",
+		"limits:\n  - name: a: b\n":                "text with \": \" in it wants quotes",
+		"version: 1\nlimits\n":                     "want key: value",
+		"limits:\n  - name a\n    limit: 5/s\n":    "want key: value",
+		"limits:\n  - match: [GET /{id}]\n":        "text with : { } [ ] , * or # in it wants quotes",
+		"limits:\n  - name: @a\n":                  "text with : { } [ ] , * or # in it wants quotes",
+		"limits:\n  - name: \"a\n":                 "could not find end character of double-quoted text",
+	} {
+		_, err := Parse("f", []byte(source))
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Count(err.Error(), "(") > 1 {
+			t.Errorf("%q: got %v, want %s", source, err, want)
+		}
+	}
+}
+
 // Each of these would take the parser seconds, gigabytes or the stack.
 func TestSizesAreBounded(t *testing.T) {
 	var tiers, list strings.Builder
