@@ -107,6 +107,9 @@ const drain = 15 * time.Second
 // serve answers requests until ctx ends, and then lets those in flight finish.
 func serve(ctx context.Context, a *app, f flags, stdout, stderr io.Writer) error {
 	listener, err := net.Listen("tcp", f.addr)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return fmt.Errorf("%w; choose another with -addr host:port, or make run ADDR=host:port", err)
+	}
 	if err != nil {
 		return err
 	}
