@@ -18,7 +18,7 @@ help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
 
 run: ## start the order service and say what to try; FRAMEWORK=gin|echo|http ADDR=host:port
-	@$(GO) run ./examples/orders -framework $(FRAMEWORK) -addr $(ADDR)
+	@$(GO) build -o .orders ./examples/orders && exec ./.orders -framework $(FRAMEWORK) -addr $(ADDR)
 
 servers: ## install the servers that the tests start, where they are missing (Debian)
 	@command -v $(REDIS) >/dev/null || { sudo=$$(command -v sudo || true); \

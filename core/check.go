@@ -38,13 +38,15 @@ func checkKey(path string, l Limit, parts []KeyPart, p *problems) {
 		name := canonicalPart(part)
 		switch {
 		case part.kind == partNone:
-			p.add(at, "is empty, want principal, ip, route, global or header:NAME")
+			p.add(at, "is empty, want core.ByPrincipal, ByIP, ByRoute, Global, ByHeader or ByValue")
 		case seen[name]:
 			p.add(at, "repeats %q, want each part once", part)
 		case part.kind == partGlobal && len(parts) > 1:
 			p.add(at, "is global beside other parts, which it would not change; leave it out")
 		case part.kind == partHeader && !isToken(part.name):
 			p.add(at, "names the header %q, want letters, digits and -", part.name)
+		case part.kind == partHeader && movedHeader(part.name):
+			p.add(at, "names the header %s, which Go takes out of a request's headers, so that it would never be found; want another header, or in Go code core.ByValue", part.name)
 		case part.kind == partValue && part.name == "":
 			p.add(at, "names no value, want the name of the adapter's Value option")
 		case l.Stage == Early && (part.kind == partPrincipal || part.kind == partValue):
@@ -56,6 +58,17 @@ func checkKey(path string, l Limit, parts []KeyPart, p *problems) {
 	if len(parts) > most {
 		p.add(path+".key", "has %d parts, want at most %d", len(parts), most)
 	}
+}
+
+// movedHeader reports whether net/http keeps a field of a request elsewhere than
+// among its headers.
+func movedHeader(name string) bool {
+	for _, moved := range []string{"Host", "Transfer-Encoding", "Trailer"} {
+		if strings.EqualFold(name, moved) {
+			return true
+		}
+	}
+	return false
 }
 
 // checkActions checks what happens around the count: cost, wait, count, penalty.

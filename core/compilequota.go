@@ -12,7 +12,7 @@ func (t *table) compileQuotas(path string, r *rule, p *problems) {
 	r.quotas = make([]*algo.Quota, len(t.tiers))
 	if len(r.Tiers) == 0 {
 		if !r.Quota.set {
-			p.add(path+".limit", "is missing, want N/period such as 10/s, or a quota for each tier")
+			p.add(path+".limit", "is missing, want the field Quota, such as core.TokenBucket(10, time.Second), or Tiers")
 			return
 		}
 		q := r.compileQuota(path, r.Quota, p)
@@ -45,6 +45,7 @@ func (t *table) compileQuotas(path string, r *rule, p *problems) {
 		}
 	}
 	r.checkOneAlgorithm(path, p)
+	r.checkOneForm(path, p)
 }
 
 // compileRest compiles the quota of tiers that are not named.
@@ -80,15 +81,51 @@ func (r *rule) checkOneAlgorithm(path string, p *problems) {
 	}
 }
 
+// checkOneForm refuses a sliding window with buckets for some tiers only. They are
+// stored in another form than two counters, and a caller whose tier changes would
+// start anew.
+func (r *rule) checkOneForm(path string, p *problems) {
+	first := ""
+	for _, tier := range slices.Sorted(maps.Keys(r.Tiers)) {
+		spec := r.Tiers[tier].spec // of no algorithm that has buckets when it is unlimited
+		if spec.Algorithm != algo.SlidingWindow || spec.Limit == 0 {
+			continue
+		}
+		if first == "" {
+			first = tier
+		}
+		switch with, without := spec.Cells != 0, r.Tiers[first].spec.Cells == 0; {
+		case with && without:
+			p.add(path+".tiers."+tier, "has buckets and the tier %q has none, want them for every tier of a limit or for none", first)
+			return
+		case !with && !without:
+			p.add(path+".tiers."+tier, "has no buckets and the tier %q has some, want them for every tier of a limit or for none", first)
+			return
+		}
+	}
+}
+
+// inForm returns spec in the form of the limit's other quotas. A limit of 0 counts
+// nothing, and stands beside either.
+func (r *rule) inForm(spec algo.Spec) algo.Spec {
+	if spec.Algorithm != algo.SlidingWindow || spec.Limit != 0 || spec.Cells != 0 {
+		return spec
+	}
+	for _, q := range r.Tiers {
+		spec.Cells = max(spec.Cells, q.spec.Cells)
+	}
+	return spec
+}
+
 func (r *rule) compileQuota(path string, q Quota, p *problems) *algo.Quota {
 	if !q.set {
-		p.add(path, "is missing, want N/period such as 10/s, or unlimited")
+		p.add(path, "is missing, want a Quota such as core.TokenBucket(10, time.Second), or core.Unlimited")
 		return nil
 	}
 	if q.unlimited {
 		return nil
 	}
-	spec := q.spec
+	spec := r.inForm(q.spec)
 	switch {
 	case spec.Algorithm == algo.Concurrency:
 		p.add(path+".limit", "concurrency is not supported yet")
@@ -99,13 +136,26 @@ func (r *rule) compileQuota(path string, q Quota, p *problems) *algo.Quota {
 	}
 	compiled, err := algo.Compile(spec)
 	if err != nil {
-		addAlgo(path, err, p)
+		addAlgo(path, withoutDefaults(spec, err), p)
 		return nil
 	}
 	if r.cost > compiled.Capacity() && spec.Limit != 0 {
 		p.add(path+".limit", "holds at most %d units, below the cost of %d: no request could ever pass", compiled.Capacity(), r.cost)
 	}
 	return compiled
+}
+
+// withoutDefaults returns what is wrong with a quota as it was written. A burst that
+// nobody set is the limit, and would be wrong a second time.
+func withoutDefaults(spec algo.Spec, err error) error {
+	if spec.Algorithm != algo.TokenBucket || spec.Burst != 0 || spec.Limit == 0 {
+		return err
+	}
+	spec.Burst = 1
+	if _, written := algo.Compile(spec); written != nil {
+		return written
+	}
+	return err
 }
 
 // addAlgo adds the field errors of package algo, below path.

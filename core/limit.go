@@ -13,8 +13,8 @@ import (
 // each tier gets. Only Name and either Tiers or Quota are required.
 type Limit struct {
 	// Name identifies the limit: on the wire, in metrics and in stored keys. A
-	// limit that is renamed starts anew. [A-Za-z0-9_.:/-], 1 to 64 characters,
-	// unique.
+	// limit that is renamed starts anew, and so does one whose algorithm changes.
+	// [A-Za-z0-9_.:/-], 1 to 64 characters, unique.
 	Name string
 
 	// Match lists the routes that the limit counts, each "[METHOD ]PATTERN"; see
@@ -33,7 +33,10 @@ type Limit struct {
 	Keys []KeyPart
 
 	// Tiers gives each tier its quota. Every tier of the table must appear, or
-	// "*" cover the rest.
+	// "*" cover the rest. All have one algorithm, and all or none of them buckets.
+	// A change of numbers keeps what callers have spent. Setting or removing the
+	// buckets of a sliding window starts the limit anew, since they are stored in
+	// another form; changing how many there are does not.
 	Tiers Tiers
 
 	// Quota is everybody's, when there are no Tiers.

@@ -21,6 +21,9 @@ func TestMistakesInATable(t *testing.T) {
 		return core.Config{Limits: []core.Limit{l}}
 	}
 	quota := func(q core.Quota) core.Config { return limit(func(l *core.Limit) { l.Quota = q }) }
+	mixed := func(a, b core.Quota) core.Config {
+		return core.Config{Limits: []core.Limit{{Name: "a", Tiers: core.Tiers{"a": a, "b": b}}}}
+	}
 	for _, tt := range []struct {
 		path, text string
 		config     core.Config
@@ -45,6 +48,8 @@ func TestMistakesInATable(t *testing.T) {
 		{"limits[0].key[0]", "global beside other parts", limit(func(l *core.Limit) { l.Keys = core.Keys(core.Global, core.ByIP) })},
 		{"limits[0].key[0]", "is empty", limit(func(l *core.Limit) { l.Keys = core.Keys(core.KeyPart{}, core.ByIP) })},
 		{"limits[0].key", "names the header", limit(func(l *core.Limit) { l.Key = core.ByHeader("a b") })},
+		{"limits[0].key", "names the header host, which Go takes out", limit(func(l *core.Limit) { l.Key = core.ByHeader("host") })},
+		{"limits[0].key[1]", "want another header, or in Go code core.ByValue", limit(func(l *core.Limit) { l.Keys = core.Keys(core.ByIP, core.ByHeader("Trailer")) })},
 		{"limits[0].key", "names no value", limit(func(l *core.Limit) { l.Key = core.ByValue("") })},
 		{"limits[0].key", "nobody is authenticated yet", limit(func(l *core.Limit) { l.Stage = core.Early })},
 		{"limits[0].key", "at most 8", limit(func(l *core.Limit) {
@@ -64,13 +69,15 @@ func TestMistakesInATable(t *testing.T) {
 		{"limits[0].count.status[0]", "final status", limit(func(l *core.Limit) { l.Count = []int{101} })},
 		{"limits[0].count.status[1]", "repeats 401", limit(func(l *core.Limit) { l.Count = []int{401, 401} })},
 		{"limits[0].penalty.after", "is 0", limit(func(l *core.Limit) { l.Penalty = &algo.Penalty{} })},
-		{"limits[0].limit", "is missing", core.Config{Limits: []core.Limit{{Name: "a"}}}},
+		{"limits[0].limit", "want the field Quota, such as core.TokenBucket(10, time.Second), or Tiers", core.Config{Limits: []core.Limit{{Name: "a"}}}},
 		{"limits[0].limit", "beside tiers", limit(func(l *core.Limit) { l.Tiers = core.Tiers{"x": ok} })},
 		{"limits[0].tiers", "no quota for the tier \"b\"", core.Config{Tiers: []string{"a", "b"}, Limits: []core.Limit{{Name: "a", Tiers: core.Tiers{"a": ok}}}}},
 		{"limits[0].tiers.c", "not in the list of tiers (a)", core.Config{Tiers: []string{"a"}, Limits: []core.Limit{{Name: "a", Tiers: core.Tiers{"a": ok, "c": ok}}}}},
 		{"limits[0].tiers.*", "is missing", core.Config{Tiers: []string{"a"}, Limits: []core.Limit{{Name: "a", Tiers: core.Tiers{"*": {}}}}}},
 		{"limits[0].tiers.*.limit", "whole microseconds", core.Config{Limits: []core.Limit{{Name: "a", Tiers: core.Tiers{"*": core.TokenBucket(1, 3*time.Nanosecond)}}}}},
 		{"limits[0].tiers.b", "one algorithm", core.Config{Tiers: []string{"a", "b"}, Limits: []core.Limit{{Name: "a", Tiers: core.Tiers{"a": core.SlidingLog(1, time.Second), "b": core.FixedWindow(1, time.Second)}}}}},
+		{"limits[0].tiers.b", "has buckets and the tier \"a\" has none", mixed(core.SlidingWindow(1, time.Second), core.SlidingWindow(2, time.Second).WithBuckets(4))},
+		{"limits[0].tiers.b", "has no buckets and the tier \"a\" has some", mixed(core.SlidingWindow(1, time.Second).WithBuckets(4), core.SlidingWindow(2, time.Second))},
 		{"limits[0].limit", "concurrency is not supported yet", quota(core.Concurrency(3))},
 		{"limits[0].queue", "not supported yet", quota(core.LeakyBucket(1, time.Second).WithQueue(4))},
 		{"limits[0].burst", "token-bucket only", quota(core.SlidingWindow(1, time.Second).WithBurst(4))},
@@ -108,6 +115,19 @@ func TestAllMistakesAtOnce(t *testing.T) {
 	}
 }
 
+// A number that nobody set is not complained of.
+func TestOneMistakeOfAQuotaIsOneProblem(t *testing.T) {
+	for _, q := range []core.Quota{
+		core.TokenBucket(-1, time.Second), core.TokenBucket(1<<60, time.Second), core.TokenBucket(-1, time.Second).WithBurst(5),
+		core.TokenBucket(1, -1), core.TokenBucket(1<<52, 7*time.Second+time.Microsecond), core.FixedWindow(-1, time.Second),
+	} {
+		err := core.Config{Limits: []core.Limit{{Name: "a", Quota: q}}}.Validate()
+		if list := core.FieldErrors(err); len(list) != 1 || list[0].Path != "limits[0].limit" {
+			t.Errorf("%+v: got %v, want one problem of the limit", q.Spec(), err)
+		}
+	}
+}
+
 func TestGoodTables(t *testing.T) {
 	for name, c := range map[string]core.Config{
 		"nothing is allowed, whatever it costs": {Limits: []core.Limit{{Name: "a", Cost: 5, Quota: core.TokenBucket(0, time.Second)}}},
@@ -115,7 +135,11 @@ func TestGoodTables(t *testing.T) {
 		"a star for the rest":                   {Tiers: []string{"a", "b"}, Limits: []core.Limit{{Name: "a", Tiers: core.Tiers{"a": core.Unlimited, "*": core.TokenBucket(1, core.Day)}}}},
 		"a month in a zone":                     {Limits: []core.Limit{{Name: "a", Quota: core.FixedWindow(1, core.Month).In(time.FixedZone("x", 3600))}}},
 		"every character of a name":             {Limits: []core.Limit{{Name: "Az09_.:/-", Quota: core.Unlimited}}},
-		"none on purpose":                       {Limits: []core.Limit{}},
+		"buckets for all": {Limits: []core.Limit{{Name: "a", Tiers: core.Tiers{
+			"a": core.SlidingWindow(1, time.Second).WithBuckets(4), "b": core.SlidingWindow(2, time.Second).WithBuckets(9),
+			"c": core.Unlimited, "d": core.SlidingWindow(0, time.Second),
+		}}}},
+		"none on purpose": {Limits: []core.Limit{}},
 	} {
 		if err := c.Validate(); err != nil {
 			t.Errorf("%s: %v", name, err)

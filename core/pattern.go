@@ -2,7 +2,10 @@ package core
 
 import (
 	"fmt"
+	"path"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // A Pattern matches routes. Its text is "[METHOD ]PATH", the same for every
@@ -12,6 +15,8 @@ import (
 // every route below, not the route itself. Without a method it matches every
 // one; GET matches HEAD too. A path that ends in "/" is that route alone: in a
 // ServeMux, where such a route serves everything below it, it is the route spelled so.
+// A colon or a star inside a segment stands for itself; a segment that begins with one
+// is another framework's parameter, and an error.
 type Pattern struct {
 	method string
 	path   string // canonical, without the trailing "..."
@@ -33,7 +38,8 @@ var methods = map[string]bool{
 	"DELETE": true, "CONNECT": true, "OPTIONS": true, "TRACE": true,
 }
 
-// ParsePattern reads a pattern of a limits file.
+// ParsePattern reads a pattern of a limits file. What no route can be is an error
+// that says what to write instead.
 func ParsePattern(text string) (Pattern, error) {
 	p := Pattern{text: text}
 	path := text
@@ -49,15 +55,77 @@ func ParsePattern(text string) (Pattern, error) {
 	if strings.ContainsAny(path, " \t\r\n?#") {
 		return Pattern{}, fmt.Errorf("%q has a space, ? or # in its path, want a route", text)
 	}
-	if below, found := strings.CutSuffix(path, "/..."); found {
-		p.below, path = true, below
+	if strings.ContainsFunc(path, unicode.IsControl) || !utf8.ValidString(path) {
+		return Pattern{}, fmt.Errorf("%q has a control character or what is no UTF-8 in its path, want a route", text)
 	}
-	canonical, err := canonicalPath(path, Braces)
+	below, found := strings.CutSuffix(path, "/...")
+	canonical, err := canonicalPath(below, Braces)
+	if err == nil {
+		err = checkSegments(path)
+	}
+	if err == nil && found && strings.HasSuffix(canonical, rest) {
+		err = fmt.Errorf("/... stands behind a parameter for the rest, want one of them")
+	}
 	if err != nil {
 		return Pattern{}, fmt.Errorf("%q: %w", text, err)
 	}
-	p.path = canonical
+	p.below, p.path = found, canonical
 	return p, nil
+}
+
+// checkSegments reports what no route has between its slashes. Most of it is the
+// syntax of another framework. Routers clean the rest away, so that a pattern with
+// it would match nothing.
+func checkSegments(path string) error {
+	segments := strings.Split(path[1:], "/")
+	for i, segment := range segments {
+		last := i == len(segments)-1
+		switch {
+		case segment == "" && !last:
+			return fmt.Errorf("// is an empty segment, want %q", cleaned(segments))
+		case segment == "." || segment == "..":
+			return fmt.Errorf("%q is no segment of a route, want %q", segment, cleaned(segments))
+		case segment == "..." && !last, segment == "{$}" && !last:
+			return fmt.Errorf("%s is not at the end, want it there or a parameter such as {name}", segment)
+		case segment != "..." && strings.HasSuffix(segment, "..."):
+			return fmt.Errorf("%q ends in ..., want %q for every route below", segment, strings.TrimSuffix(segment, "...")+"/...")
+		case strings.HasPrefix(segment, ":"), strings.HasPrefix(segment, "*"):
+			return fmt.Errorf("%q is how other routers write a parameter, want %q", segment, braced(segments))
+		}
+	}
+	return nil
+}
+
+// cleaned returns the path that a router would make of the segments.
+func cleaned(segments []string) string {
+	clean := path.Clean("/" + strings.Join(segments, "/"))
+	if last := segments[len(segments)-1]; last == "" && clean != "/" {
+		clean += "/" // serves what is below
+	}
+	return clean
+}
+
+// braced returns the path with the parameters of other routers in braces. A star
+// without a name is every route below.
+func braced(segments []string) string {
+	var b strings.Builder
+	for i, segment := range segments {
+		name := strings.Trim(segment, ":*{}.")
+		if name == "" {
+			name = "name"
+		}
+		last := i == len(segments)-1
+		switch {
+		case segment == "*" && last:
+			segment = "..."
+		case strings.HasPrefix(segment, "*") && last:
+			segment = "{" + name + "...}"
+		case strings.HasPrefix(segment, ":"), strings.HasPrefix(segment, "*"):
+			segment = "{" + name + "}"
+		}
+		b.WriteString("/" + segment)
+	}
+	return b.String()
 }
 
 // String returns the pattern as it was written.

@@ -82,6 +82,44 @@ func TestBadPatternsSayWhatWasExpected(t *testing.T) {
 	}
 }
 
+// What belongs to another syntax, or what routers clean away, would match nothing:
+// the error says what to write.
+func TestPatternsThatNoRouteCanBe(t *testing.T) {
+	for _, tt := range []struct{ text, want string }{
+		{"GET /orders/:id", `want "/orders/{id}"`},
+		{"/:tenant/orders/:id", `want "/{tenant}/orders/{id}"`},
+		{"/:", `want "/{name}"`},
+		{"/orders/*", `want "/orders/..."`},
+		{"/*", `want "/..."`},
+		{"/files/*path", `want "/files/{path...}"`},
+		{"/a/*/b", `want "/a/{name}/b"`},
+		{"/a/*b/:c", `want "/a/{b}/{c}"`},
+		{"/:id/...", `want "/{id}/..."`},
+		{"/x/../y", `want "/y"`},
+		{"/x/./y/", `want "/x/y/"`},
+		{"/..", `want "/"`},
+		{"//", `want "/"`},
+		{"/a//b", `want "/a/b"`},
+		{"/a//...", `want "/a/..."`},
+		{"/a...", `want "a/..." for every route below`},
+		{"/a/.../b", "... is not at the end"},
+		{"/{$}/b", "{$} is not at the end"},
+		{"/{rest...}/...", "want one of them"},
+		{"/a\x00b", "control character"},
+		{"/a\u0085b", "control character"},
+		{"/a\xffb", "no UTF-8"},
+	} {
+		if _, err := core.ParsePattern(tt.text); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%q: got %v, want an error with %s", tt.text, err, tt.want)
+		}
+	}
+	for _, text := range []string{"/orders:batch", "/v1/a:b/{id}", "/a*b", "/a..b", "/.well-known/x", "/...", "/a/{$}", "/a/", "/{a}/{b...}", "/@me", "/caf\u00e9"} {
+		if _, err := core.ParsePattern(text); err != nil {
+			t.Errorf("%q: %v, want a pattern", text, err)
+		}
+	}
+}
+
 func FuzzParsePattern(f *testing.F) {
 	for _, seed := range []string{"GET /orders/{id}", "/files/{path...}", "/a/...", "/{$}", "}{"} {
 		f.Add(seed, seed)

@@ -68,7 +68,7 @@ func TestColonsOfRoutes(t *testing.T) {
 			require.NoError(t, ginmw.CheckRoutes(l, engine), "%s while serving", tt.pattern)
 		}
 	}
-	wrong := limiter(t, perHour(1, func(l *core.Limit) { l.Match = []string{"/orders/:id"} }))
+	wrong := limiter(t, perHour(1, func(l *core.Limit) { l.Match = []string{"/orders/{id}/{more}"} }))
 	engine := gin.New()
 	engine.POST("/orders/:id", ok)
 	require.ErrorContains(t, ginmw.CheckRoutes(wrong, engine), "limits[0].match[0]")

@@ -56,6 +56,10 @@ func (d *decoder) headerName(n *node) string {
 		d.reject(n, want)
 		return ""
 	}
+	if strings.EqualFold(name, "Host") {
+		d.wrong(n, "is Host, which Go takes out of a request's headers, want another header")
+		return ""
+	}
 	return name
 }
 

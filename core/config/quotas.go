@@ -60,6 +60,9 @@ func (d *decoder) quotas(n *node, r *rule, l *core.Limit) {
 		}
 	case r.numbers != numbers{}:
 		l.Quota = d.quota(n, &r.numbers, r)
+	default: // core would say it in the words of Go
+		d.report(n.place, below(n.path(), "limit"), "is missing, want %s, or a quota for each tier", r.example())
+		l.Quota = core.Unlimited
 	}
 	d.schedule(r, l)
 	d.holdOf(r, l)
@@ -218,9 +221,12 @@ func (r *rule) anyPeriod() time.Duration {
 	return time.Second
 }
 
-func (r *rule) wantLimit() string {
+func (r *rule) wantLimit() string { return r.example() + ", or unlimited" }
+
+// example says how a limit is written.
+func (r *rule) example() string {
 	if r.algorithm == algo.Concurrency {
-		return "a plain number such as 10, or unlimited"
+		return "a plain number such as 10"
 	}
-	return "N/period such as 10/s, or unlimited"
+	return "N/period such as 10/s"
 }

@@ -119,9 +119,17 @@ func (s *scanner) nesting(t *token.Token) bool {
 			s.flows[top].colon = false
 		}
 	case token.SequenceEntryType:
+		if top >= 0 {
+			s.d.report(placeOf(t), "", "has a - inside brackets, want , between the items and the end bracket behind the last")
+			return false
+		}
 		return s.entry(t, t)
 	case token.MappingValueType:
 		if top >= 0 {
+			if s.flows[top].colon {
+				s.d.report(placeOf(t), "", "has a second : in one entry between brackets, want , before the next entry, and text with : in it in quotes")
+				return false
+			}
 			s.flows[top].colon = true
 		}
 		if s.last != nil {

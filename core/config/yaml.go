@@ -21,7 +21,7 @@ func (d *decoder) parse(data []byte) *node {
 		return nil
 	}
 	source, ok := d.clean(data)
-	if !ok {
+	if !ok || !d.bounded(source) {
 		return nil
 	}
 	tokens := lexer.Tokenize(source)
@@ -74,14 +74,43 @@ func (d *decoder) compose(tokens token.Tokens) (body ast.Node) {
 	}()
 	file, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
 	if err != nil {
-		at, message := place{1, 0}, err.Error()
-		if syntax := yaml.Error(nil); errors.As(err, &syntax) {
+		at, message := place{1, 0}, "it cannot be read"
+		if syntax := yaml.Error(nil); errors.As(err, &syntax) { // whose Error would print the whole file
 			at, message = placeOf(syntax.GetToken()), syntax.GetMessage()
 		}
-		d.report(at, "", "is not valid YAML: %s (text with : { } [ ] , * or # in it wants quotes)", message)
+		d.report(at, "", "is not valid YAML: %s%s", oneLine.Replace(message), hint(message))
 		return nil
 	}
 	return file.Docs[0].Body
+}
+
+// oneLine spells out the tab that a message of the parser quotes.
+var oneLine = strings.NewReplacer("\t", `\t`)
+
+// hints say what is probably meant, by words of the parser's message. The first
+// that fits is taken.
+var hints = []struct{ words, hint string }{
+	{"'\t'", "indent with spaces"},
+	{"tab character", "indent with spaces"},
+	{"could not find end character", ""}, // which says it all
+	{"mapping value is not allowed", "a key begins in the column of its neighbours, and text with \": \" in it wants quotes"},
+	{"not allowed in this context", "the entries of a list or mapping begin in one column, and what belongs to a key deeper than it"},
+	{"non-map value", "want key: value in every line of a mapping"},
+	{"unexpected key name", "want key: value in every line of a mapping"},
+	{"", "text with : { } [ ] , * or # in it wants quotes"},
+}
+
+// hint returns a hint in brackets, if there is one.
+func hint(message string) string {
+	for _, h := range hints {
+		if strings.Contains(message, h.words) {
+			if h.hint == "" {
+				break
+			}
+			return " (" + h.hint + ")"
+		}
+	}
+	return ""
 }
 
 // placeOf returns where a token stands. The first line will do for one that does

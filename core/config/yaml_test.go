@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 )
 
 const small = "version: 1\nlimits:\n  - name: a\n    limit: 5/s\n"
@@ -66,6 +67,30 @@ func TestWhatIsNoTextIsRefused(t *testing.T) {
 	}
 }
 
+// What the parser says of tabs and indentation has nothing to do with quotes.
+func TestHintsFitTheMistake(t *testing.T) {
+	const deeper = "begin in one column"
+	for source, want := range map[string]string{
+		"limits:\n\t- name: a\n":                   "f:2: is not valid YAML: found character '\\t' that cannot start any token (indent with spaces)",
+		"limits:\n  - name: a\n\tlimit: 5/s\n":     "(indent with spaces)",
+		"limits:\n  - name: a\n  limit: 5/s\n":     deeper,
+		"limits:\n  - name: a\n   limit: 5/s\n":    deeper,
+		"limits:\n  - name: a\n - name: b\n":       deeper,
+		"limits:\n  - name: a\n      limit: 5/s\n": "a key begins in the column of its neighbours",
+		"limits:\n  - name: a: b\n":                "text with \": \" in it wants quotes",
+		"version: 1\nlimits\n":                     "want key: value",
+		"limits:\n  - name a\n    limit: 5/s\n":    "want key: value",
+		"limits:\n  - match: [GET /{id}]\n":        "text with : { } [ ] , * or # in it wants quotes",
+		"limits:\n  - name: @a\n":                  "text with : { } [ ] , * or # in it wants quotes",
+		"limits:\n  - name: \"a\n":                 "could not find end character of double-quoted text",
+	} {
+		_, err := Parse("f", []byte(source))
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Count(err.Error(), "(") > 1 {
+			t.Errorf("%q: got %v, want %s", source, err, want)
+		}
+	}
+}
+
 // Each of these would take the parser seconds, gigabytes or the stack.
 func TestSizesAreBounded(t *testing.T) {
 	var tiers, list strings.Builder
@@ -76,7 +101,13 @@ func TestSizesAreBounded(t *testing.T) {
 	holes := strings.Repeat("- a:\n", maxHoles+2)
 	for what, tt := range map[string]struct{ source, want string }{
 		"a large file":        {strings.Repeat("#", MaxBytes+1), "f:1: is larger than 1048576 bytes"},
-		"open brackets":       {strings.Repeat("[", MaxBytes), "f:1: is nested too deeply"},
+		"open brackets":       {strings.Repeat("[", maxSigns), "f:1: is nested too deeply"},
+		"more brackets":       {strings.Repeat("[", MaxBytes), "f:1: has more than 200000 of the signs , [ ]"},
+		"blank lines in text": {"a: |\n x" + strings.Repeat("\n", MaxBytes-10), "f:204: has more than 200 blank lines in a row"},
+		"tabs in quotes":      {"a: \"" + strings.Repeat("\t", MaxBytes-10), "f:1: has more than 100 tabs in a line"},
+		"merge keys":          {strings.Repeat("<", MaxBytes), "f:1: has more than 100 times < in a row"},
+		"dashes in brackets":  {"a: [" + strings.Repeat("- ", MaxBytes/3), "f:1: has a - inside brackets"},
+		"colons in brackets":  {"a: [" + strings.Repeat("\na: ", MaxBytes/5), "f:3: has a second : in one entry between brackets"},
 		"closed brackets":     {"a: " + strings.Repeat("[", 40) + strings.Repeat("]", 40), "f:1: is nested too deeply"},
 		"braces":              {strings.Repeat("{a: ", 1000), "f:1: is nested too deeply"},
 		"dashes":              {strings.Repeat("- ", MaxBytes/2), "f:1: is nested too deeply"},
@@ -97,6 +128,26 @@ func TestSizesAreBounded(t *testing.T) {
 		_, err := Parse("f", []byte(tt.source))
 		if err == nil || !strings.HasPrefix(err.Error(), tt.want) {
 			t.Errorf("%s: got %.200v, want %s", what, err, tt.want)
+		}
+	}
+}
+
+// Whatever a file of the largest size consists of, it is answered while somebody
+// waits for it. The time is generous, for slow machines and race detectors: what
+// the bounds are for takes minutes.
+func TestLargeFilesAreAnsweredSoon(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
+	for _, tt := range []struct{ head, unit string }{
+		{"limits: [", ","}, {"a: [", "a,"}, {"a: [", "a"}, {"a: [", "a\n"}, {"a: {", "a: b,"}, {"a: [", "['']"}, {"a: [", "- "},
+		{"a: [", "\na: "}, {"", "a: "}, {"a: \"", "\ta\n"}, {"a: |\n ", "\n"}, {"a: >-\n  ", "a\n  "}, {"a: x\n ", "y\n "}, {"", "<"}, {"a: ", "& "}, {"a:\n- ", "'' "},
+	} {
+		source := tt.head + strings.Repeat(tt.unit, (MaxBytes-len(tt.head))/max(1, len(tt.unit)))
+		start := time.Now()
+		_, err := Parse("f", []byte(source))
+		if took := time.Since(start); took > 20*time.Second {
+			t.Errorf("%q and then %q: took %v, with %.100v", tt.head, tt.unit, took, err)
 		}
 	}
 }

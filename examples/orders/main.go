@@ -26,6 +26,7 @@ import (
 	_ "time/tzdata" // limits may name a time zone that the machine does not know
 
 	"github.com/tidegate/tidegate/store/open"
+	"github.com/tidegate/tidegate/store/redisstore"
 )
 
 // Exit codes.
@@ -41,6 +42,7 @@ type flags struct {
 }
 
 func main() {
+	redisstore.Quiet()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
@@ -107,6 +109,9 @@ const drain = 15 * time.Second
 // serve answers requests until ctx ends, and then lets those in flight finish.
 func serve(ctx context.Context, a *app, f flags, stdout, stderr io.Writer) error {
 	listener, err := net.Listen("tcp", f.addr)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return fmt.Errorf("%w; choose another with -addr host:port, or make run ADDR=host:port", err)
+	}
 	if err != nil {
 		return err
 	}

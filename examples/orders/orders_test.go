@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net"
 	"net/http"
 	"os/exec"
 	"slices"
@@ -387,5 +388,21 @@ func TestWrongUse(t *testing.T) {
 				t.Errorf("%v: printed %s, want %q in it", tt.args, out, want)
 			}
 		}
+	}
+}
+
+// A newcomer's port 8080 is often taken.
+func TestABusyPortSaysHowToChooseAnother(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	out, err := exec.Command(binary, "-addr", taken.Addr().String()).CombinedOutput()
+	if exit, ok := err.(*exec.ExitError); !ok || exit.ExitCode() != 1 {
+		t.Errorf("%v, want exit code 1", err)
+	}
+	if !strings.Contains(string(out), "-addr host:port, or make run ADDR=host:port") {
+		t.Errorf("printed %s, want how to choose another address", out)
 	}
 }

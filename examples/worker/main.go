@@ -26,7 +26,10 @@ func run(ctx context.Context, out io.Writer) error {
 		Store: memstore.New(memstore.Config{}),
 		Limits: []core.Limit{
 			{Name: "emails", Manual: true, Quota: core.LeakyBucket(2, time.Second)},
-			{Name: "exports", Manual: true, Quota: core.FixedWindow(3, core.Day)},
+			{Name: "exports", Manual: true, Tiers: core.Tiers{
+				"free": core.FixedWindow(3, core.Day),
+				"pro":  core.FixedWindow(100, core.Day),
+			}},
 		},
 	})
 	if err != nil {
@@ -40,17 +43,28 @@ func run(ctx context.Context, out io.Writer) error {
 		}
 		fmt.Fprintf(out, "e-mail %d after %v\n", i+1, time.Since(start).Round(100*time.Millisecond))
 	}
-	// A tool asks first, and says what is left.
-	for range 4 {
-		d, err := limiter.Allow(ctx, "exports", "customer-7", 1)
+	// A tool asks first, and says what is left. The tier of the caller travels in the
+	// context.
+	ctx = core.WithIdentity(ctx, core.Identity{Principal: "customer-7", Tier: "free"})
+	for _, files := range []int64{1, 2, 1, 4} {
+		d, err := limiter.Allow(ctx, "exports", "customer-7", files)
 		if err != nil {
 			return err
 		}
 		if !d.Allowed() {
-			fmt.Fprintf(out, "no export left today\n")
-			break
+			fmt.Fprintf(out, "no export of %d, try again %s\n", files, when(d.RetryAfter()))
+			continue
 		}
-		fmt.Fprintf(out, "exporting, %d left today\n", d.Limit(0).Remaining)
+		fmt.Fprintf(out, "exporting %d, %d left today\n", files, d.Limit(0).Remaining)
 	}
 	return nil
+}
+
+// when says for people how long to wait. A cost above what the limit can ever hold
+// has no such time.
+func when(wait time.Duration) string {
+	if wait == core.Never {
+		return "never"
+	}
+	return "in " + wait.Round(time.Second).String()
 }

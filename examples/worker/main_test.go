@@ -15,10 +15,10 @@ func TestWorker(t *testing.T) {
 		const want = `e-mail 1 after 0s
 e-mail 2 after 500ms
 e-mail 3 after 1s
-exporting, 2 left today
-exporting, 1 left today
-exporting, 0 left today
-no export left today
+exporting 1, 2 left today
+exporting 2, 0 left today
+no export of 1, try again in 23h59m59s
+no export of 4, try again never
 `
 		if got := out.String(); got != want {
 			t.Errorf("got\n%swant\n%s", got, want)

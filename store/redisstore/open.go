@@ -1,6 +1,7 @@
 package redisstore
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -133,3 +134,13 @@ func cutLast(s, sep string) (before, after string, found bool) {
 	}
 	return s[:i], s[i+len(sep):], true
 }
+
+// Quiet ends go-redis's own log for the whole program. It has a line for every
+// connection that cannot be made, which in an outage are many; the failures
+// themselves are told to whoever asks for them (see the decorators in package store).
+func Quiet() { redis.SetLogger(silence{}) }
+
+type silence struct{}
+
+// Printf says nothing.
+func (silence) Printf(context.Context, string, ...any) {}
