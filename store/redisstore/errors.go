@@ -42,6 +42,7 @@ var Kinds = []string{
 var answers = []struct{ begins, kind string }{
 	{"NOAUTH", KindAuth}, {"WRONGPASS", KindAuth}, {"NOPERM", KindAuth},
 	{"ERR invalid password", KindAuth}, {"ERR AUTH", KindAuth}, {"ERR Client sent AUTH", KindAuth},
+	{"ERR Protocol error: unauthenticated", KindAuth}, // of a long command before AUTH
 	{"LOADING", KindLoading}, {"MASTERDOWN", KindLoading},
 	{"READONLY", KindReadOnly}, {"NOREPLICAS", KindReadOnly},
 	{"OOM", KindMemory}, {"MISCONF", KindMemory},

@@ -83,7 +83,10 @@ func wrap(err error) error {
 func (s *Store) run(ctx context.Context, sc *script, args []any) (any, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
-	for range 2 {
+	for try := range tries {
+		if try == 2 { // it keeps losing them
+			args = append([]any{"eval", sc.text}, args[2:]...)
+		}
 		cmd := redis.NewCmd(ctx, args...)
 		err := s.client.Process(ctx, once{cmd})
 		if err == nil {

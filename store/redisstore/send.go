@@ -69,7 +69,8 @@ const tries = 4
 
 // carry sends sheets until each has been answered or has failed.
 func (s *Store) carry(ctx context.Context, to caller, sheets []*sheet) {
-	for range tries {
+	for try := range tries {
+		whole(sheets, try)
 		cmds := s.exchange(ctx, to, sheets)
 		var again []*sheet
 		unknown := false
@@ -101,6 +102,14 @@ func (s *Store) carry(ctx context.Context, to caller, sheets []*sheet) {
 		}
 	}
 	s.loseAll(sheets, errReply)
+}
+
+// whole has a server that keeps losing its scripts sent their text: it cannot lose
+// that between being taught and being asked.
+func whole(sheets []*sheet, try int) {
+	for _, sh := range sheets {
+		sh.spelled = try >= 2
+	}
 }
 
 // exchange sends one command for each sheet.

@@ -13,6 +13,8 @@ type sheet struct {
 	places map[string]int // of the keys, in cells; nil while there are few
 	lines  []line
 	around int64 // the instant for whose windows edges are sent
+
+	spelled bool // the script's text is sent instead of its name
 }
 
 // A cell is one key: what the script is told of it, and what it was found to hold.
@@ -124,10 +126,14 @@ func (s *sheet) add(r *request, recordName func(*core.Key) string) {
 	s.lines = append(s.lines, ln)
 }
 
-// args returns EVALSHA's arguments, the script's name first.
+// args returns the command that runs the script.
 func (s *sheet) args() []any {
 	list := make([]any, 0, 3+9*len(s.cells)+6*len(s.lines))
-	list = append(list, "evalsha", s.script.sha, len(s.cells))
+	if s.spelled {
+		list = append(list, "eval", s.script.text, len(s.cells))
+	} else {
+		list = append(list, "evalsha", s.script.sha, len(s.cells))
+	}
 	for i := range s.cells {
 		list = append(list, s.cells[i].name)
 	}
