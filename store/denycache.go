@@ -184,7 +184,7 @@ func (d *DenyCache) look(c *core.Charge, now time.Duration) (denial, bool) {
 	s.mu.RLock()
 	e, ok := s.entries[keyOf(&c.Key)]
 	s.mu.RUnlock()
-	return e, ok && now < e.forget && now < e.until && e.quota == c.Quota && c.Cost == e.cost && (e.blocked || now < e.next)
+	return e, ok && now < e.forget && now < e.until && e.quota == c.Quota && c.Cost == e.cost && (e.blocked || now < e.next || c.Quota.Capacity() == 0)
 }
 
 // drops returns how often something was dropped beside each charge's key: what the

@@ -81,30 +81,50 @@ func newForm(q *algo.Quota) *form {
 		case q.Calendar():
 			mode, zone = modeCalendar, zoneNumber(q.Zone())
 		}
-		f.kind, f.args = kindFixed, []any{kindFixed, mark(n.Period, mode, zone), n.Limit, n.Period, mode}
+		f.kind, f.args = kindFixed, []any{kindFixed, windowMark(n.Period, mode, zone), n.Limit, n.Period, mode}
 	case q.Algorithm() == algo.SlidingWindow:
-		f.kind, f.args = kindSliding, []any{kindSliding, mark(n.Period), n.Limit, n.Period, n.Unit, n.Tick}
+		f.kind, f.args = kindSliding, []any{kindSliding, windowMark(n.Period), n.Limit, n.Period, n.Unit, n.Tick}
 	default:
-		f.kind, f.args = kindBucket, []any{kindBucket, mark(n.Limit, n.Unit, n.Tick), n.Limit, n.Unit, n.Tick, n.Capacity}
+		f.kind, f.args = kindBucket, []any{kindBucket, bucketMark(n), n.Limit, n.Unit, n.Tick, n.Capacity}
 	}
 	return f
 }
 
-// mark says what a state is written under: as much as the scripts need to read it
-// when that is no longer what they are asked about. It is a length, then integers.
-func mark(numbers ...int64) string {
-	b := []byte{0}
-	for _, n := range numbers {
-		var word [8]byte
-		binary.BigEndian.PutUint64(word[:], uint64(n))
-		i := 0
-		for i < 7 && word[i] == 0 {
-			i++
-		}
-		b = append(append(b, byte(8-i)), word[i:]...)
+// bucketMark says what a bucket's state is written under: as much as the scripts need
+// to read it when that is no longer what they are asked about.
+func bucketMark(n algo.Numbers) string {
+	limit, l := fit(n.Limit, 1, 2, 4, 7)
+	unit, u := fit(n.Unit, 3, 4, 5, 7)
+	tick := 0
+	for t := n.Tick; t > 1; t /= 10 {
+		tick++
 	}
-	b[0] = byte(len(b) - 1)
-	return string(b)
+	return string([]byte{byte(l | u<<2 | tick<<4)}) + limit + unit
+}
+
+// fit returns a number in the smallest of the widths that holds it, and which it is.
+func fit(n int64, widths ...int) (string, int) {
+	var word [8]byte
+	binary.BigEndian.PutUint64(word[:], uint64(n))
+	for i, w := range widths {
+		if n>>(8*w) == 0 {
+			return string(word[8-w:]), i
+		}
+	}
+	panic("redisstore: a number above 2^53")
+}
+
+// windowMark is bucketMark for windows. Zeros at the end are left out.
+func windowMark(numbers ...int64) string {
+	for numbers[len(numbers)-1] == 0 && len(numbers) > 1 {
+		numbers = numbers[:len(numbers)-1]
+	}
+	var b []byte
+	for _, n := range numbers {
+		word, i := fit(n, 1, 2, 3, 4, 5, 6, 7)
+		b = append(append(b, byte(i+1)), word...)
+	}
+	return string(append([]byte{byte(len(b))}, b...))
 }
 
 // zoneNumber tells time zones apart in a mark.

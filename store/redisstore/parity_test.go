@@ -27,17 +27,19 @@ const clockKey = "{clock}"
 // until the test is over.
 func withClock(t *testing.T) scripts {
 	t.Helper()
-	kept := stateLua
-	defer func() { stateLua = kept }()
-	for _, change := range [][2]string{
-		{"call('TIME')", "call('LRANGE', '" + clockKey + "', 0, 1)"},
-		{"return ceil(min(us, EXACT) / 1000)", "return 3600000"},
-	} {
-		if strings.Count(stateLua, change[0]) != 1 {
-			t.Fatalf("state.lua has %q not once", change[0])
+	kept := [...]string{wordsLua, oneLua}
+	defer func() { wordsLua, oneLua = kept[0], kept[1] }()
+	swap := func(text *string, old, with string) {
+		if strings.Count(*text, old) != 1 {
+			t.Fatalf("the scripts have %q not once", old)
 		}
-		stateLua = strings.Replace(stateLua, change[0], change[1], 1)
+		*text = strings.Replace(*text, old, with, 1)
 	}
+	const clock = "call('LRANGE', '" + clockKey + "', 0, 1)"
+	swap(&wordsLua, "call('TIME')", clock)
+	swap(&oneLua, "call('TIME')", clock)
+	swap(&wordsLua, "return ceil(min(us, EXACT) / 1000)", "return 3600000")
+	swap(&oneLua, "'PX', ceil(left / 1000)", "'PX', 3600000")
 	return newScripts()
 }
 
@@ -165,7 +167,7 @@ func newHistory(t *testing.T, client *redis.Client, specs []algo.Spec, seed uint
 		h.keys = append(h.keys, &twin{key: core.Key{Hi: uint64(i), Lo: seed, Tag: 7}})
 	}
 	ctx := context.Background()
-	for _, s := range []*script{sc.take, sc.peek, sc.give, sc.block} {
+	for _, s := range []*script{sc.one, sc.plain, sc.take, sc.peek, sc.give, sc.block} {
 		if err := client.ScriptLoad(ctx, s.text).Err(); err != nil {
 			t.Fatal(err)
 		}
@@ -230,8 +232,11 @@ func (h *history) take(ctx context.Context, p redis.Pipeliner) *step {
 		c.Penalty = h.penalty
 	}
 	r := h.store.newRequest([]core.Charge{c}, nil, true)
-	sh := &sheet{script: h.store.scripts.take, around: h.now - h.rng.Int64N(int64(time.Hour/time.Microsecond))}
+	sh := &sheet{around: h.now - h.rng.Int64N(int64(time.Hour/time.Microsecond))}
 	sh.add(r, func(k *core.Key) string { return h.store.name(k, letterRecord) })
+	if sh.script = h.store.scripts.choose(sh); h.rng.IntN(3) == 0 || sh.script.lean && tw.distant(q) {
+		sh.script = h.store.scripts.take // which any of the others stands for
+	}
 	if q.Calendar() {
 		sh.around = tw.window(q, h.now) // these go without the second trip that other edges would cost
 	}
@@ -255,6 +260,12 @@ func (h *history) cost(q *algo.Quota) int64 {
 		return 1 + h.rng.Int64N(q.Capacity()+2)
 	}
 	return 1 + h.rng.Int64N(max(1, q.Capacity()/4))
+}
+
+// distant reports whether the state is one that one.lua may refuse to convert.
+func (tw *twin) distant(q *algo.Quota) bool {
+	u := tw.state.Under
+	return u != nil && u.Numbers().Unit != q.Numbers().Unit
 }
 
 // window returns the instant in whose window a charge is counted.

@@ -6,12 +6,19 @@ import (
 	"encoding/hex"
 )
 
-// The scripts. Each is state.lua and one of the others behind it.
+// The scripts are put together from these: most requests need little, and a server
+// pays for every line at every call.
 var (
-	//go:embed lua/state.lua
-	stateLua string
+	//go:embed lua/words.lua
+	wordsLua string
+	//go:embed lua/lists.lua
+	listsLua string
+	//go:embed lua/special.lua
+	specialLua string
 	//go:embed lua/take.lua
 	takeLua string
+	//go:embed lua/one.lua
+	oneLua string
 	//go:embed lua/peek.lua
 	peekLua string
 	//go:embed lua/give.lua
@@ -23,17 +30,80 @@ var (
 )
 
 // A script is the text that a server runs, and the name by which it knows it.
-type script struct{ text, sha string }
+type script struct {
+	text, sha string
+	lean      bool // it takes the arguments of one.lua, and not those of take.lua
+}
 
-func newScript(tail string) *script {
-	text := stateLua + tail
+func newScript(parts ...string) *script {
+	var text string
+	for _, p := range parts {
+		text += p
+	}
 	sum := sha1.Sum([]byte(text)) // what Redis calls a script by, not a secret
-	return &script{text, hex.EncodeToString(sum[:])}
+	return &script{text: text, sha: hex.EncodeToString(sum[:])}
 }
 
 // scripts are those of one store.
-type scripts struct{ take, peek, give, block, census *script }
+type scripts struct {
+	one    *script // copies of a charge to one bucket
+	plain  *script // costs of buckets and windows
+	take   *script // whatever may be asked for
+	peek   *script
+	give   *script
+	block  *script
+	census *script
+}
 
 func newScripts() scripts {
-	return scripts{newScript(takeLua), newScript(peekLua), newScript(giveLua), newScript(blockLua), newScript(censusLua)}
+	all := scripts{
+		one:    newScript(oneLua),
+		plain:  newScript(wordsLua, takeLua),
+		take:   newScript(wordsLua, listsLua, specialLua, takeLua),
+		peek:   newScript(wordsLua, listsLua, peekLua),
+		give:   newScript(wordsLua, listsLua, giveLua),
+		block:  newScript(wordsLua, blockLua),
+		census: newScript(wordsLua, censusLua),
+	}
+	all.one.lean = true
+	return all
+}
+
+// choose picks the script that does least.
+func (s *scripts) choose(sh *sheet) *script {
+	switch {
+	case !sh.commits():
+		return s.peek
+	case !sh.plain():
+		return s.take
+	case sh.single():
+		return s.one
+	}
+	return s.plain
+}
+
+func (s *sheet) commits() bool { return s.lines[0].requests[0].commit }
+
+// plain reports whether nothing is asked for but costs of buckets and windows.
+func (s *sheet) plain() bool {
+	for i := range s.cells {
+		if s.cells[i].penalty != nil || s.cells[i].quota.Wide() {
+			return false
+		}
+	}
+	for i := range s.lines {
+		if !s.lines[i].requests[0].plain {
+			return false
+		}
+	}
+	return true
+}
+
+// single reports whether the sheet is about one cost of one bucket.
+func (s *sheet) single() bool {
+	if len(s.cells) != 1 || len(s.lines) != 1 {
+		return false
+	}
+	r := s.lines[0].requests[0]
+	return len(r.charges) == 1 && r.charges[0].Cost > 0 && formOf(s.cells[0].quota).kind == kindBucket
 }

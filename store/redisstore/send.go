@@ -43,14 +43,14 @@ func (s *Store) arrange(batch []*request) []*sheet {
 		}
 		sh := last[kind]
 		if sh == nil || !sh.fits(r, recordName) {
-			sh = &sheet{script: s.scripts.peek, around: s.serverTime()}
-			if r.commit {
-				sh.script = s.scripts.take
-			}
+			sh = &sheet{around: s.serverTime()}
 			last[kind] = sh
 			sheets = append(sheets, sh)
 		}
 		sh.add(r, recordName)
+	}
+	for _, sh := range sheets {
+		sh.script = s.scripts.choose(sh)
 	}
 	return sheets
 }
@@ -161,9 +161,17 @@ func (s *Store) redirect(ctx context.Context, sh *sheet) {
 	s.carry(ctx, s.cluster, []*sheet{sh})
 }
 
+// unconverted is what one.lua answers when it cannot read a state that was written
+// under another quota.
+const unconverted = -2
+
 // settle answers the requests of a sheet. It reports false when the server needs to
-// be asked again, with other edges of windows.
+// be asked again: with other edges of windows, or with another script.
 func (s *Store) settle(sh *sheet, value any) bool {
+	if value == any(int64(unconverted)) {
+		sh.script = s.scripts.plain
+		return false
+	}
 	now, around, err := sh.read(value)
 	if err != nil {
 		s.lose(sh, err)
@@ -190,7 +198,7 @@ func (s *Store) lose(sh *sheet, err error) {
 	if s.cluster != nil && (e.Kind == KindNetwork || e.Kind == KindRefused || e.Kind == KindTimeout) {
 		s.cluster.ReloadState(context.Background()) // in the background: the master may be another
 	}
-	if sh.script == s.scripts.peek {
+	if !sh.commits() {
 		e = &core.StoreError{Kind: e.Kind, Err: e.Err}
 	}
 	for i := range sh.lines {

@@ -137,6 +137,9 @@ func (s *sheet) args() []any {
 	for i := range s.cells {
 		list = append(list, s.cells[i].name)
 	}
+	if s.script.lean {
+		return append(append(list, formOf(s.cells[0].quota).args[1:]...), s.lines[0].requests[0].charges[0].Cost, len(s.lines[0].requests))
+	}
 	for i := range s.cells {
 		list = s.cells[i].describe(list, s.around)
 	}

@@ -1,3 +1,4 @@
+
 -- Blocks a key for a span, or releases it when the span is 0.
 -- KEYS: the record of its denials. ARGV: the span, µs.
 

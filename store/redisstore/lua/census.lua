@@ -1,3 +1,4 @@
+
 -- Counts the instances that are alive, this one among them.
 -- KEYS: the list of them. ARGV: this one, and for how long it counts, µs.
 

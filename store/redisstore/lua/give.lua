@@ -1,3 +1,4 @@
+
 -- Gives units back to where they were counted, as far as they still are.
 --
 -- KEYS: every state that the refunds are about, once each.
@@ -103,21 +104,9 @@ end
 
 local put = {}
 
-function put.b(k)
-  k.spent, k.at = k.spent0, k.at0
-  local left = until_drained(k, k.spent)
-  if left <= 0 then call('DEL', k.key) return end
-  call('SET', k.key, k.mark .. pack(k.spent) .. pack(k.at), 'PX', expiry(left))
-end
-
+function put.b(k) put_bucket(k, k.spent0, k.at0) end
+function put.s(k) put_sliding(k, k.prev0, k.cur0, k.start0) end
 put.f = write_fixed
-
-function put.s(k)
-  local left = 0
-  if k.cur0 > 0 then left = k.start0 + 2 * k.period - now elseif k.prev0 > 0 then left = k.start0 + k.period - now end
-  if left <= 0 then call('DEL', k.key) return end
-  call('SET', k.key, k.mark .. pack(k.prev0) .. pack(k.cur0) .. pack(k.start0), 'PX', expiry(left))
-end
 
 while p <= #ARGV do
   local k = keys[num(ARGV[p])]

@@ -1,3 +1,4 @@
+
 -- Looks at keys, and writes nothing.
 -- KEYS and ARGV: as in take.lua, without requests.
 
