@@ -173,7 +173,7 @@ func (e *known) tell(r *core.Result, now time.Duration) {
 	*r = core.Result{
 		Blocked:    e.blocked,
 		Remaining:  e.left,
-		RetryAfter: e.until - now,
+		RetryAfter: before(e.until, now),
 		NextAfter:  max(0, e.next-now),
 		ResetAfter: max(0, e.reset-now, e.next-now),
 	}
@@ -227,6 +227,14 @@ func repeated(charges []core.Charge, i int) bool {
 		}
 	}
 	return false
+}
+
+// before returns how long it is until an instant; forever stays forever.
+func before(until, now time.Duration) time.Duration {
+	if until == core.Never {
+		return core.Never
+	}
+	return until - now
 }
 
 func after(now, span time.Duration) time.Duration {

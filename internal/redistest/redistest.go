@@ -35,10 +35,11 @@ const patience = 20 * time.Second
 // A Server is a process of its own, on a port of this machine. Its methods may be
 // called from the test's goroutine.
 type Server struct {
-	t    testing.TB
-	port int
-	args []string
-	dir  string
+	t     testing.TB
+	port  int
+	args  []string
+	whole []string // all arguments, instead of the usual ones and args
+	dir   string
 
 	mu  sync.Mutex
 	cmd *exec.Cmd
@@ -119,6 +120,9 @@ func (s *Server) Launch() {
 		"--port", strconv.Itoa(s.port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no",
 		"--dir", s.dir, "--logfile", filepath.Join(s.dir, "log"), "--repl-diskless-sync-delay", "0",
 	}, s.args...)
+	if s.whole != nil {
+		args = s.whole
+	}
 	cmd := exec.Command(binary(), args...)
 	if err := cmd.Start(); err != nil {
 		s.t.Fatalf("%s: %v", binary(), err)

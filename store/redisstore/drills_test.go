@@ -2,6 +2,7 @@ package redisstore_test
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -594,4 +595,55 @@ func TestFailover(t *testing.T) {
 	t.Logf("taken over after %v, with %d requests by policy; %d of 100 remain", time.Since(began), unknown, results[0].Remaining)
 	require.LessOrEqual(t, results[0].Remaining, int64(49), "what was replicated is kept")
 	require.GreaterOrEqual(t, results[0].Remaining, int64(49-unknown))
+}
+
+// TestSentinel kills a master that Sentinel watches: the store follows to the replica.
+func TestSentinel(t *testing.T) {
+	w := redistest.StartWatched(t)
+	client := redis.NewFailoverClient(&redis.FailoverOptions{
+		MasterName: redistest.MasterName, SentinelAddrs: []string{w.Sentinel.Addr()},
+		DialTimeout: 200 * time.Millisecond, ReadTimeout: 200 * time.Millisecond, DialerRetries: 1,
+	})
+	defer client.Close()
+	s, err := redisstore.New(client, redisstore.Config{Timeout: 300 * time.Millisecond})
+	require.NoError(t, err)
+	f := failsafe(t, s, store.FailsafeConfig{ProbeEvery: 100 * time.Millisecond})
+	defer f.Close()
+	c, r := one(ways(100)["token-bucket"]), make([]core.Result, 1)
+	for range 10 {
+		require.NoError(t, f.Take(t.Context(), c, r))
+	}
+	require.Equal(t, int64(90), r[0].Remaining)
+	time.Sleep(200 * time.Millisecond) // the replica has heard
+	w.Master.Kill()
+	began, unknown := time.Now(), 0
+	redistest.Await(t, "the store did not follow", func() bool {
+		require.NoError(t, f.Take(t.Context(), c, r))
+		if r[0].Unknown {
+			unknown++
+		}
+		return !r[0].Unknown
+	})
+	t.Logf("followed after %v, with %d requests by policy; %d of 100 remain", time.Since(began), unknown, r[0].Remaining)
+	require.LessOrEqual(t, r[0].Remaining, int64(89), "what was replicated is kept")
+}
+
+// TestTLS speaks to a server that speaks nothing else.
+func TestTLS(t *testing.T) {
+	files, roots := redistest.Certificate(t)
+	server := redistest.New(t, "--port", "0", "--tls-cert-file", files.Cert, "--tls-key-file", files.Key, "--tls-auth-clients", "no")
+	server.StartTLS()
+	client := redis.NewClient(&redis.Options{Addr: server.Addr(), TLSConfig: &tls.Config{RootCAs: roots, ServerName: "127.0.0.1"}})
+	defer client.Close()
+	s, err := redisstore.New(client, redisstore.Config{Timeout: 5 * time.Second})
+	require.NoError(t, err)
+	defer s.Close()
+	c, r := one(ways(2)["token-bucket"]), make([]core.Result, 1)
+	redistest.Await(t, "the server did not answer over TLS", func() bool { return s.Take(t.Context(), c, r) == nil })
+	require.Equal(t, int64(1), r[0].Remaining)
+	stranger := open(t, "rediss://"+server.Addr(), redisstore.Config{Timeout: time.Second})
+	defer stranger.Close()
+	err = stranger.Take(t.Context(), c, r)
+	require.ErrorIs(t, err, core.ErrStore)
+	require.ErrorContains(t, err, "certificate", "rediss:// trusts whom the machine trusts")
 }

@@ -127,8 +127,11 @@ func windowMark(numbers ...int64) string {
 	return string(append([]byte{byte(len(b))}, b...))
 }
 
-// zoneNumber tells time zones apart in a mark.
+// zoneNumber tells time zones apart in a mark. UTC is 0.
 func zoneNumber(zone string) int64 {
+	if zone == "" {
+		return 0
+	}
 	h := fnv.New32a()
 	h.Write([]byte(zone))
 	return int64(h.Sum32())
