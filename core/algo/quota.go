@@ -11,9 +11,9 @@ func (q *Quota) Spec() Spec { return q.spec }
 // Algorithm returns how the quota counts.
 func (q *Quota) Algorithm() Algorithm { return q.spec.Algorithm }
 
-// Wide reports whether the quota's state is a [Log] rather than a [State]: it
-// needs more than two words.
-func (q *Quota) Wide() bool { return q.grain != 0 }
+// Wide reports whether the quota's state is a [Log], or [Slots], rather than a
+// [State]: it needs more than two words.
+func (q *Quota) Wide() bool { return q.grain != 0 || q.spec.Algorithm == Concurrency }
 
 // Queues reports whether an [Ask] with a MaxDelay can be granted for a later turn.
 func (q *Quota) Queues() bool {

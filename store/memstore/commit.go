@@ -50,9 +50,7 @@ func (s *Store) commitWide(p *pending, c *core.Charge, r *core.Result, now int64
 		}
 		w = p.shard.addWide(id)
 	}
-	log := w.logFor(c.Quota)
-	o := c.Quota.TakeLog(log, now, ask(c))
-	w.log = *log
+	o := w.take(c, now)
 	fill(r, &o)
 	s.room.used.Add(w.bytes() - before - p.reserved)
 }
@@ -92,7 +90,7 @@ func (j *job) stored(i int) algo.State {
 }
 
 func peekWide(p *pending, c *core.Charge, now int64) algo.Outcome {
-	return c.Quota.PeekLog(p.shard.wide[identityOf(&c.Key)].logFor(c.Quota), now, ask(c))
+	return p.shard.wide[identityOf(&c.Key)].peek(c, now, ask(c))
 }
 
 // countDenials counts denials against limits with a penalty. The denial that

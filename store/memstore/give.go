@@ -22,6 +22,12 @@ func (s *Store) giveOne(f *core.Refund, now int64) {
 	sh, _, h := s.place(&f.Key)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
+	if f.Quota.Algorithm() == algo.Concurrency {
+		if w := sh.wide[identityOf(&f.Key)]; w != nil {
+			w.slots.Give(f.Slot, f.Units)
+		}
+		return
+	}
 	if f.Quota.Wide() {
 		if w := sh.wide[identityOf(&f.Key)]; w != nil {
 			f.Quota.GiveLog(w.logFor(f.Quota), now, f.Units, f.Receipt)

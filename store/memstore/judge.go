@@ -74,15 +74,14 @@ func (s *Store) refuse(r *core.Result) {
 	*r = core.Result{RetryAfter: duration(refusedRetry), NextAfter: duration(refusedRetry)}
 }
 
-// judgeWide decides a charge against a log. The log itself is changed on commit.
+// judgeWide decides a charge against a log or slots, which change on commit.
 func (s *Store) judgeWide(j *job, p *pending, c *core.Charge, r *core.Result, now int64) {
 	w := p.shard.wide[identityOf(&c.Key)]
-	log := w.logFor(c.Quota)
 	want := ask(c)
 	if p.same >= 0 && want.Cost <= c.Quota.Capacity() { // larger ones are denied, and may overflow
 		want.Cost += j.list[p.same].asked
 	}
-	o := c.Quota.PeekLog(log, now, want)
+	o := w.peek(c, now, want)
 	p.granted = o.Granted
 	fill(r, &o)
 	if p.same >= 0 {

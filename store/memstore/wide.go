@@ -12,6 +12,7 @@ import (
 // of a limit with a penalty.
 type wide struct {
 	log     algo.Log
+	slots   algo.Slots
 	record  algo.Record
 	penalty algo.Penalty // that the record was last written under
 }
@@ -24,10 +25,10 @@ type identity struct{ hi, lo uint64 }
 
 func identityOf(k *core.Key) identity { return identity{k.Hi, k.Lo} }
 
-func (w *wide) bytes() int64 { return wideBytes + w.log.Bytes() + w.record.Bytes() }
+func (w *wide) bytes() int64 { return wideBytes + w.log.Bytes() + w.slots.Bytes() + w.record.Bytes() }
 
 func (w *wide) idle(now int64) bool {
-	return w.log.LogOwes(now) == 0 && w.record.Idle(w.penalty, now)
+	return w.log.LogOwes(now) == 0 && w.slots.Held() == 0 && w.record.Idle(w.penalty, now)
 }
 
 // A budget is memory that may be taken, in bytes.
@@ -75,10 +76,17 @@ func (s *Store) forget(sh *shard, id identity, w *wide) {
 	delete(sh.wide, id)
 }
 
-// growth returns how many bytes one more entry in the key's log may take.
+// growth returns how many bytes one more entry in the key's log, or one more holder,
+// may take.
 func growth(w *wide, q *algo.Quota) int64 {
-	if w == nil {
+	concurrent := q.Algorithm() == algo.Concurrency
+	switch {
+	case w == nil && concurrent:
+		return wideBytes + (&algo.Slots{}).Grown()
+	case w == nil:
 		return wideBytes + (&algo.Log{}).Grown()
+	case concurrent:
+		return w.slots.Grown() - w.slots.Bytes()
 	}
 	return w.logFor(q).Grown() - w.log.Bytes()
 }
@@ -90,6 +98,28 @@ func (w *wide) logFor(q *algo.Quota) *algo.Log {
 		return &algo.Log{}
 	}
 	return &w.log
+}
+
+// peek answers a charge against the key's log or slots; w may be nil.
+func (w *wide) peek(c *core.Charge, now int64, want algo.Ask) algo.Outcome {
+	if c.Quota.Algorithm() != algo.Concurrency {
+		return c.Quota.PeekLog(w.logFor(c.Quota), now, want)
+	}
+	if w == nil {
+		return c.Quota.PeekSlot(&algo.Slots{}, want)
+	}
+	return c.Quota.PeekSlot(&w.slots, want)
+}
+
+// take charges the key's log or slots.
+func (w *wide) take(c *core.Charge, now int64) algo.Outcome {
+	if c.Quota.Algorithm() == algo.Concurrency {
+		return c.Quota.TakeSlot(&w.slots, c.Slot, ask(c))
+	}
+	log := w.logFor(c.Quota)
+	o := c.Quota.TakeLog(log, now, ask(c))
+	w.log = *log
+	return o
 }
 
 // addWide returns the key's wide, made if need be. Its bytes are accounted for by

@@ -16,6 +16,7 @@ const (
 	kindSliding = "s"
 	kindLog     = "l"
 	kindRecord  = "p"
+	kindSlots   = "q"
 	kindNothing = "z"
 )
 
@@ -71,6 +72,8 @@ func newForm(q *algo.Quota) *form {
 	switch {
 	case n.Limit == 0:
 		f.kind, f.args = kindNothing, []any{kindNothing, ""}
+	case q.Algorithm() == algo.Concurrency:
+		f.kind, f.args = kindSlots, []any{kindSlots, "", n.Limit}
 	case q.Wide():
 		f.kind, f.args = kindLog, []any{kindLog, "", n.Limit, n.Grain, n.Life}
 	case q.Algorithm() == algo.FixedWindow:

@@ -13,10 +13,11 @@ import (
 
 // Give implements [core.Store].
 func (s *Store) Give(ctx context.Context, refunds []core.Refund) error {
+	s.letGo(refunds)
 	var groups [][]core.Refund
 	places := map[uint64]int{}
 	for _, f := range refunds {
-		if f.Units <= 0 && f.Slot == 0 {
+		if f.Units <= 0 {
 			continue
 		}
 		g := uint64(0)
@@ -52,7 +53,7 @@ func (s *Store) giveGroup(ctx context.Context, refunds []core.Refund) error {
 			if at < 0 {
 				at = sh.addCell(cell{name: name, quota: f.Quota})
 			}
-			calls = append(calls, at+1, f.Units, f.Receipt.At, f.Receipt.Level, flag(f.Turn), flag(f.Quota.Spec().Shaper))
+			calls = append(calls, at+1, f.Units, f.Receipt.At, f.Receipt.Level, flag(f.Turn), flag(f.Quota.Spec().Shaper), slotName(f.Slot))
 		}
 		sh.script, sh.around = s.scripts.give, around
 		value, err := s.run(ctx, s.scripts.give, append(sh.args(), calls...))

@@ -335,7 +335,7 @@ func (h *history) give(ctx context.Context, p redis.Pipeliner) {
 	f := g.refund
 	sh := sheet{script: h.store.scripts.give, around: g.twin.window(f.Quota, h.now)}
 	sh.addCell(cell{name: h.store.name(&f.Key, formOf(f.Quota).letter), quota: f.Quota})
-	args := append(sh.args(), 1, f.Units, f.Receipt.At, f.Receipt.Level, flag(f.Turn), flag(f.Quota.Spec().Shaper))
+	args := append(sh.args(), 1, f.Units, f.Receipt.At, f.Receipt.Level, flag(f.Turn), flag(f.Quota.Spec().Shaper), "0")
 	p.Do(ctx, args...)
 	var changed bool
 	if f.Quota.Wide() {

@@ -77,7 +77,7 @@ func (s *sheet) judge(ln *line, r *request, i int, now int64) {
 		}
 		return
 	}
-	if c.log == nil {
+	if !c.wide() {
 		c.draft, o = charge.Quota.Take(c.draft, now, ask(charge))
 		fill(&r.results[i], &o)
 		return
@@ -86,7 +86,7 @@ func (s *sheet) judge(ln *line, r *request, i int, now int64) {
 	if want.Cost <= charge.Quota.Capacity() { // larger ones are denied, and may overflow
 		want.Cost += c.asked
 	}
-	o = charge.Quota.PeekLog(c.log, now, want)
+	_, o = c.peek(charge, now, want)
 	fill(&r.results[i], &o)
 	if o.Granted {
 		c.asked += charge.Cost + min(charge.Extra, max(0, o.Remaining-want.Cost))
@@ -100,8 +100,13 @@ func (s *sheet) blocked(ln *line, i int, now int64) int64 {
 	return s.cells[ln.records[i]].record.Blocked(now)
 }
 
+func (c *cell) wide() bool { return c.log != nil || c.slots != nil }
+
 func (c *cell) peek(charge *core.Charge, now int64, want algo.Ask) (algo.State, algo.Outcome) {
-	if c.log != nil {
+	switch {
+	case c.slots != nil:
+		return algo.State{}, charge.Quota.PeekSlot(c.slots, want)
+	case c.log != nil:
 		return algo.State{}, charge.Quota.PeekLog(c.log, now, want)
 	}
 	return charge.Quota.Peek(c.state, now, want)
@@ -126,11 +131,16 @@ func (s *sheet) commit(ln *line, r *request, now int64) {
 			if charge.Shadow != shadow || !r.results[i].Granted {
 				continue
 			}
-			if c.log == nil {
+			var o algo.Outcome
+			switch {
+			case c.slots != nil:
+				o = charge.Quota.TakeSlot(c.slots, charge.Slot, ask(charge))
+			case c.log != nil:
+				o = charge.Quota.TakeLog(c.log, now, ask(charge))
+			default:
 				c.state = c.draft
 				continue
 			}
-			o := charge.Quota.TakeLog(c.log, now, ask(charge))
 			fill(&r.results[i], &o)
 		}
 	}

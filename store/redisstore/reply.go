@@ -70,6 +70,8 @@ func (c *cell) read(r *reply) {
 	case kindSliding:
 		prev, cur, start := r.next(), r.next(), r.next()
 		c.state = algo.State{A: prev<<32 | cur, B: start, Under: c.quota}
+	case kindSlots:
+		c.slots = algo.RestoreSlots(r.next())
 	case kindLog:
 		c.log = c.readLog(r)
 	}

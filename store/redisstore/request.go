@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tidegate/tidegate/core"
+	"github.com/tidegate/tidegate/core/algo"
 )
 
 // A request is charges that one script decides as one, on their way to a server. It
@@ -64,7 +65,7 @@ func (s *Store) newRequest(charges []core.Charge, which []int, commit bool) *req
 func (r *request) isPlain() bool {
 	for i := range r.charges {
 		c := &r.charges[i]
-		if c.Extra > 0 || c.MaxDelay > 0 || c.Shadow || c.Penalty != nil || c.Quota.Spec().Shaper {
+		if c.Extra > 0 || c.MaxDelay > 0 || c.Shadow || c.Penalty != nil || c.Quota.Spec().Shaper || c.Quota.Algorithm() == algo.Concurrency {
 			return false
 		}
 		for j := range i {

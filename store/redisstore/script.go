@@ -25,6 +25,8 @@ var (
 	giveLua string
 	//go:embed lua/block.lua
 	blockLua string
+	//go:embed lua/renew.lua
+	renewLua string
 	//go:embed lua/census.lua
 	censusLua string
 )
@@ -52,6 +54,7 @@ type scripts struct {
 	peek   *script
 	give   *script
 	block  *script
+	renew  *script
 	census *script
 }
 
@@ -63,6 +66,7 @@ func newScripts() scripts {
 		peek:   newScript(wordsLua, listsLua, peekLua),
 		give:   newScript(wordsLua, listsLua, giveLua),
 		block:  newScript(wordsLua, blockLua),
+		renew:  newScript(wordsLua, renewLua),
 		census: newScript(wordsLua, censusLua),
 	}
 	all.one.lean = true

@@ -26,6 +26,7 @@ type cell struct {
 
 	state  algo.State
 	log    *algo.Log
+	slots  *algo.Slots
 	record algo.Record
 
 	draft algo.State // what the request being decided would leave
@@ -181,7 +182,7 @@ func (ln *line) describe(list []any) []any {
 		if ln.records != nil {
 			record = ln.records[i] + 1
 		}
-		list = append(list, 1, c.Extra, min(c.MaxDelay.Microseconds(), maxDelay), flag(c.Shadow), flag(c.Quota.Spec().Shaper), record)
+		list = append(list, 1, c.Extra, min(c.MaxDelay.Microseconds(), maxDelay), flag(c.Shadow), flag(c.Quota.Spec().Shaper), record, slotName(c.Slot), holdOf(c).Microseconds())
 	}
 	return list
 }

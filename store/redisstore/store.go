@@ -64,6 +64,7 @@ type Store struct {
 	mapped  atomic.Bool  // in a cluster: it is known who has which keys
 	offset  atomic.Int64 // of the server's clock from ours, µs
 	closed  atomic.Bool
+	holds   holds
 	giving  sync.WaitGroup // what is given back behind callers' backs
 }
 
@@ -124,6 +125,7 @@ func (s *Store) Close() error {
 	if s.closed.Swap(true) {
 		return nil
 	}
+	s.holds.close()
 	s.giving.Wait()
 	if s.owned {
 		return s.client.Close()
@@ -180,7 +182,9 @@ func (s *Store) laneOf(ctx context.Context, name string) (*lane, error) {
 
 // Take implements [core.Store].
 func (s *Store) Take(ctx context.Context, charges []core.Charge, results []core.Result) error {
-	return s.decide(ctx, charges, results, true)
+	err := s.decide(ctx, charges, results, true)
+	s.keep(charges, results, err)
+	return err
 }
 
 // Peek implements [core.Store].

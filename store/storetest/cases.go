@@ -24,6 +24,7 @@ func Cases() []Case {
 		resetCases(),
 		penaltyCases(),
 		blockCases(),
+		slotCases(),
 		changeCases(),
 		rolloutCases(),
 		sliceCases(),

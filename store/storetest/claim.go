@@ -27,12 +27,15 @@ const (
 	// Prefetches.
 	Numbers
 
+	// Slots: concurrency limits.
+	Slots
+
 	// exactTime: a span can be awaited to the microsecond. Harnesses in real time
 	// lack it by nature.
 	exactTime
 )
 
-var claimNames = []string{"Wide", "Queues", "Penalties", "OneStep", "Numbers", "exact time"}
+var claimNames = []string{"Wide", "Queues", "Penalties", "OneStep", "Numbers", "Slots", "exact time"}
 
 // String returns the names of the claims in c.
 func (c Claim) String() string {

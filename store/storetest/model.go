@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"maps"
 	"time"
 
 	"github.com/tidegate/tidegate/core"
@@ -133,7 +134,30 @@ func (m *model) block(now int64, c core.Charge, span time.Duration) {
 type ledger struct {
 	state  algo.State // of quotas of two words
 	log    history    // of wide quotas
+	slots  holders    // of concurrency
 	record algo.Record
+}
+
+// holders are the units that each slot has.
+type holders map[uint64]int64
+
+func (h holders) sum() (n int64) {
+	for _, units := range h {
+		n += units
+	}
+	return n
+}
+
+// with returns other holders, in which a slot has so many units more.
+func (h holders) with(slot uint64, units int64) holders {
+	next := maps.Clone(h)
+	if next == nil {
+		next = holders{}
+	}
+	if next[slot] += units; next[slot] <= 0 {
+		delete(next, slot)
+	}
+	return next
 }
 
 // adopt forgets what was counted by another algorithm.
@@ -151,6 +175,13 @@ func (l *ledger) take(now int64, c core.Charge) core.Result {
 		return core.Result{Blocked: true, RetryAfter: max(l.peek(now, c).RetryAfter, span(blocked))}
 	}
 	l.adopt(c.Quota)
+	if c.Quota.Algorithm() == algo.Concurrency {
+		o := c.Quota.TakeSlot(algo.RestoreSlots(l.slots.sum()), c.Slot, ask(c))
+		if o.Granted {
+			l.slots = l.slots.with(c.Slot, c.Cost+o.Extra)
+		}
+		return result(o)
+	}
 	if c.Quota.Wide() {
 		log := l.log.replay()
 		o := c.Quota.TakeLog(log, now, ask(c))
@@ -167,6 +198,9 @@ func (l *ledger) take(now int64, c core.Charge) core.Result {
 // peek tells of the quota alone, and changes nothing.
 func (l ledger) peek(now int64, c core.Charge) core.Result {
 	l.adopt(c.Quota)
+	if c.Quota.Algorithm() == algo.Concurrency {
+		return result(c.Quota.PeekSlot(algo.RestoreSlots(l.slots.sum()), ask(c)))
+	}
 	if c.Quota.Wide() {
 		return result(c.Quota.PeekLog(l.log.replay(), now, ask(c)))
 	}
@@ -183,6 +217,12 @@ func (l *ledger) blocked(now int64, c core.Charge) int64 {
 
 func (l *ledger) give(now int64, f core.Refund) {
 	l.adopt(f.Quota)
+	if f.Quota.Algorithm() == algo.Concurrency {
+		if l.slots[f.Slot] > 0 {
+			l.slots = l.slots.with(f.Slot, -min(f.Units, l.slots[f.Slot]))
+		}
+		return
+	}
 	if !f.Quota.Wide() {
 		l.state, _ = f.Quota.Give(l.state, now, f.Units, f.Receipt, f.Turn)
 		return

@@ -89,6 +89,15 @@ var faulty = []struct {
 	{"duplicateKeySeesOldState", func() core.Store { return duplicateKeySeesOldState{newReference()} }, "PeekOfSeveral"},
 	{"peekTakesTurns", func() core.Store { return peekTakesTurns{newReference()} }, "PeekOfAQueue"},
 
+	{"countsNoHolders", countsNoHolders, "SlotsAtOnce"},
+	{"givesAnybodysSlot", func() core.Store { return givesAnybodysSlot{newReference()} }, "SlotGivenTwice"},
+	{"spendsOneByOne", spendsOneByOne, "SlotOfADeniedCall"},
+	{"saysNeverIsAWait", saysNeverIsAWait, "SlotNeverFits"},
+	{"forgetsHoldersOfAnotherNumber", forgetsHoldersOfAnotherNumber, "SlotsLowered"},
+	{"readsThenWrites", func() core.Store { return readsThenWrites{newReference()} }, "SlotsInAStorm"},
+	{"keepsSlots", func() core.Store { return keepsSlots{newReference()} }, "SlotsAreReset"},
+	{"endsSlotsByHold", endsSlotsByHold, "SlotIsRenewed"},
+
 	{"neverGives", neverGives, "GiveReturns/fixed-window"},
 	{"givesCredit", func() core.Store { return givesCredit{newReference(), map[core.Key]int64{}} }, "GiveNeverAboveQuota/token-bucket"},
 	{"givesOnlyTheSameQuota", givesOnlyTheSameQuota, "GiveUnderANewQuota/token-bucket"},

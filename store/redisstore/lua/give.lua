@@ -3,7 +3,7 @@
 --
 -- KEYS: every state that the refunds are about, once each.
 -- ARGV: a description of each key, and then of each refund:
---   key, units, instant and level of the receipt, turn, shapes
+--   key, units, instant and level of the receipt, turn, shapes, slot
 
 local keys, p = take_in(1)
 if lost then return {-1, lost} end
@@ -102,6 +102,10 @@ function give.l(k, r)
   end
 end
 
+function give.q(k, r)
+  for n = 1, r.units do call('ZREM', k.key, r.slot .. ':' .. n) end
+end
+
 local put = {}
 
 function put.b(k) put_bucket(k, k.spent0, k.at0) end
@@ -110,9 +114,9 @@ put.f = write_fixed
 
 while p <= #ARGV do
   local k = keys[num(ARGV[p])]
-  local r = {units = num(ARGV[p + 1]), at = num(ARGV[p + 2]), level = num(ARGV[p + 3]), turn = ARGV[p + 4] == '1', shapes = ARGV[p + 5] == '1'}
+  local r = {units = num(ARGV[p + 1]), at = num(ARGV[p + 2]), level = num(ARGV[p + 3]), turn = ARGV[p + 4] == '1', shapes = ARGV[p + 5] == '1', slot = ARGV[p + 6]}
   if r.units > 0 and k.kind ~= 'z' then give[k.kind](k, r) end
-  p = p + 6
+  p = p + 7
 end
 
 for i = 1, #keys do

@@ -169,6 +169,29 @@ local function write_record(k)
   call('PEXPIRE', k.key, max(1, expiry(at + k.within - now)))
 end
 
+-- Slots are a sorted set: who holds one, and when it ends unless it is renewed. A
+-- holder of several units has several members.
+local function read_slots(k, p)
+  k.limit = num(ARGV[p])
+  k.spent = call('ZCOUNT', k.key, '(' .. string.format('%.0f', now), '+inf')
+  k.free, k.takes = k.limit - k.spent, {}
+  return p + 1
+end
+
+local function write_slots(k)
+  call('ZREMRANGEBYSCORE', k.key, '-inf', now)
+  local longest = call('PTTL', k.key)
+  for i = 1, #k.takes do
+    local c = k.takes[i]
+    for n = 1, c.units do call('ZADD', k.key, now + c.hold, c.slot .. ':' .. n) end
+    longest = max(longest, expiry(c.hold))
+  end
+  call('PEXPIRE', k.key, longest)
+end
+
+read.q, write.q = read_slots, write_slots
+function tell.q(k, r, n) r[n + 1] = k.spent end
+
 read.l, write.l = read_log, write_log
 read.p, write.p = read_record, write_record
 

@@ -54,6 +54,7 @@ local function decide(list)
     local k = c.key
     if allowed and c.granted then
       k.used, k.free = k.used + c.units, k.free - c.units
+      if k.takes and c.units > 0 then k.takes[#k.takes + 1] = c end
     end
     k.want = nil
   end

@@ -6,7 +6,7 @@
 -- KEYS: every state and record that the requests are about, once each.
 -- ARGV: a description of each key, and then of each request:
 --   copies, n, and n times: key, cost, options. Options is 0, or 1 and is followed by:
---   extra, max delay, shadow, shapes, record (the number of a key, or 0)
+--   extra, max delay, shadow, shapes, record (the number of a key, or 0), slot, hold
 -- A request of several copies is as many requests that are alike.
 
 local keys, p = take_in(1)
@@ -40,7 +40,8 @@ while p <= #ARGV do
       plain = false
       c.extra, c.delay = num(ARGV[p + 3]), num(ARGV[p + 4])
       c.shadow, c.shapes, c.record = ARGV[p + 5] == '1', ARGV[p + 6] == '1', keys[num(ARGV[p + 7])]
-      p = p + 8
+      c.slot, c.hold = ARGV[p + 8], num(ARGV[p + 9])
+      p = p + 10
     end
     list[i] = c
   end
