@@ -51,7 +51,7 @@ func (s *Store) commitWide(p *pending, c *core.Charge, r *core.Result, now int64
 		w = p.shard.addWide(id)
 	}
 	o := w.take(c, now)
-	fill(r, &o)
+	r.Fill(&o)
 	s.room.used.Add(w.bytes() - before - p.reserved)
 }
 
@@ -70,13 +70,13 @@ func (s *Store) tellUnspent(j *job, charges []core.Charge, results []core.Result
 			o = peekWide(p, c, now)
 		} else {
 			var kept algo.State
-			kept, o = c.Quota.Peek(j.stored(i), now, ask(c))
+			kept, o = c.Quota.Peek(j.stored(i), now, c.Ask())
 			if commit && p.at == inSlot && p.same < 0 && kept.Under != p.before.Under {
 				p.ref.write(kept) // the same spending, in the words of this quota
 			}
 		}
 		delay := r.Delay
-		fill(r, &o)
+		r.Fill(&o)
 		r.Granted, r.RetryAfter, r.Delay = granted, retry, delay
 	}
 }
@@ -90,7 +90,7 @@ func (j *job) stored(i int) algo.State {
 }
 
 func peekWide(p *pending, c *core.Charge, now int64) algo.Outcome {
-	return p.shard.wide[identityOf(&c.Key)].peek(c, now, ask(c))
+	return p.shard.wide[identityOf(&c.Key)].peek(c, now, c.Ask())
 }
 
 // countDenials counts denials against limits with a penalty. The denial that
@@ -103,8 +103,8 @@ func (s *Store) countDenials(j *job, charges []core.Charge, results []core.Resul
 		}
 		if blocked := s.denied(p.shard, c, now); blocked > 0 {
 			r.Blocked, r.Remaining = true, 0
-			r.RetryAfter = max(r.RetryAfter, duration(blocked))
-			r.NextAfter, r.ResetAfter = max(r.NextAfter, duration(blocked)), max(r.ResetAfter, duration(blocked))
+			r.RetryAfter = max(r.RetryAfter, core.Span(blocked))
+			r.NextAfter, r.ResetAfter = max(r.NextAfter, core.Span(blocked)), max(r.ResetAfter, core.Span(blocked))
 		}
 	}
 }

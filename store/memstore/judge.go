@@ -27,9 +27,9 @@ func (s *Store) judge(j *job, i int, c *core.Charge, r *core.Result, now int64) 
 			return
 		}
 		var o algo.Outcome
-		p.after, o = c.Quota.Take(p.before, now, ask(c))
+		p.after, o = c.Quota.Take(p.before, now, c.Ask())
 		p.granted = o.Granted
-		fill(r, &o)
+		r.Fill(&o)
 	}
 }
 
@@ -42,13 +42,13 @@ func (s *Store) judgeBlocked(p *pending, c *core.Charge, r *core.Result, now int
 		o = peekWide(p, c, now)
 	case nowhere:
 	default:
-		_, o = c.Quota.Peek(p.before, now, ask(c))
+		_, o = c.Quota.Peek(p.before, now, c.Ask())
 	}
 	*r = core.Result{
 		Blocked:    true,
-		RetryAfter: duration(max(p.blocked, o.RetryAfter)),
-		NextAfter:  duration(max(p.blocked, o.NextAfter)),
-		ResetAfter: duration(max(p.blocked, o.ResetAfter)),
+		RetryAfter: core.Span(max(p.blocked, o.RetryAfter)),
+		NextAfter:  core.Span(max(p.blocked, o.NextAfter)),
+		ResetAfter: core.Span(max(p.blocked, o.ResetAfter)),
 	}
 }
 
@@ -71,19 +71,19 @@ const refusedRetry = 1_000_000
 
 func (s *Store) refuse(r *core.Result) {
 	s.stats.refused.Add(1)
-	*r = core.Result{RetryAfter: duration(refusedRetry), NextAfter: duration(refusedRetry)}
+	*r = core.Result{RetryAfter: core.Span(refusedRetry), NextAfter: core.Span(refusedRetry)}
 }
 
 // judgeWide decides a charge against a log or slots, which change on commit.
 func (s *Store) judgeWide(j *job, p *pending, c *core.Charge, r *core.Result, now int64) {
 	w := p.shard.wide[identityOf(&c.Key)]
-	want := ask(c)
+	want := c.Ask()
 	if p.same >= 0 && want.Cost <= c.Quota.Capacity() { // larger ones are denied, and may overflow
 		want.Cost += j.list[p.same].asked
 	}
 	o := w.peek(c, now, want)
 	p.granted = o.Granted
-	fill(r, &o)
+	r.Fill(&o)
 	if p.same >= 0 {
 		p.asked = j.list[p.same].asked
 	}

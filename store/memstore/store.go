@@ -120,8 +120,8 @@ func (s *Store) takeOne(c *core.Charge, r *core.Result) {
 	ref := sh.find(&c.Key, h)
 	if ref.ok() {
 		if st, ok := ref.snapshot(&c.Key, c.Quota); ok && c.Quota.Denies(st, now, c.Cost) && c.MaxDelay == 0 {
-			_, o := c.Quota.Take(st, now, ask(c))
-			fill(r, &o)
+			_, o := c.Quota.Take(st, now, c.Ask())
+			r.Fill(&o)
 			return
 		}
 	}
@@ -137,12 +137,12 @@ func (s *Store) takeOne(c *core.Charge, r *core.Result) {
 		}
 	}
 	st := ref.state(c.Quota)
-	next, o := c.Quota.Take(st, now, ask(c))
+	next, o := c.Quota.Take(st, now, c.Ask())
 	if o.Granted || next.Under != st.Under {
 		ref.write(next)
 	}
 	sh.mu.Unlock()
-	fill(r, &o)
+	r.Fill(&o)
 }
 
 // deniedAtSight answers a call that some key denies, without a lock: every state
@@ -158,8 +158,8 @@ func (s *Store) deniedAtSight(charges []core.Charge, results []core.Result, now 
 		if !ok {
 			return false
 		}
-		_, o := c.Quota.Peek(st, now, ask(c))
-		fill(&results[i], &o)
+		_, o := c.Quota.Peek(st, now, c.Ask())
+		results[i].Fill(&o)
 		denied = denied || !o.Granted && !c.Shadow
 	}
 	return denied
@@ -191,33 +191,6 @@ func (s *Store) glance(c *core.Charge) (st algo.State, ok bool) {
 		return ref.snapshot(&c.Key, c.Quota)
 	}
 	return st, false
-}
-
-func ask(c *core.Charge) algo.Ask {
-	return algo.Ask{Cost: c.Cost, Extra: c.Extra, MaxDelay: c.MaxDelay.Microseconds()}
-}
-
-// fill writes an outcome as a result.
-func fill(r *core.Result, o *algo.Outcome) {
-	*r = core.Result{
-		Granted:    o.Granted,
-		Remaining:  o.Remaining,
-		Extra:      o.Extra,
-		Delay:      duration(o.Delay),
-		RetryAfter: duration(o.RetryAfter),
-		NextAfter:  duration(o.NextAfter),
-		ResetAfter: duration(o.ResetAfter),
-		Receipt:    o.Receipt,
-	}
-}
-
-// duration converts microseconds; algo keeps every span but Never within what a
-// Duration holds.
-func duration(us int64) time.Duration {
-	if us == algo.Never {
-		return core.Never
-	}
-	return time.Duration(us) * time.Microsecond
 }
 
 // Traits implements [core.Store]: it is the plainest of stores.

@@ -114,10 +114,10 @@ func (w *wide) peek(c *core.Charge, now int64, want algo.Ask) algo.Outcome {
 // take charges the key's log or slots.
 func (w *wide) take(c *core.Charge, now int64) algo.Outcome {
 	if c.Quota.Algorithm() == algo.Concurrency {
-		return c.Quota.TakeSlot(&w.slots, c.Slot, ask(c))
+		return c.Quota.TakeSlot(&w.slots, c.Slot, c.Ask())
 	}
 	log := w.logFor(c.Quota)
-	o := c.Quota.TakeLog(log, now, ask(c))
+	o := c.Quota.TakeLog(log, now, c.Ask())
 	w.log = *log
 	return o
 }

@@ -313,14 +313,14 @@ func (tw *twin) take(c core.Charge, now int64) core.Result {
 		}
 	}
 	if c.Quota.Wide() {
-		o = c.Quota.TakeLog(&tw.log, now, ask(&c))
+		o = c.Quota.TakeLog(&tw.log, now, c.Ask())
 	} else {
-		tw.state, o = c.Quota.Take(tw.state, now, ask(&c))
+		tw.state, o = c.Quota.Take(tw.state, now, c.Ask())
 		if tw.state.A == 0 {
 			tw.state = algo.State{}
 		}
 	}
-	fill(&r, &o)
+	r.Fill(&o)
 	if c.Penalty != nil && !o.Granted {
 		r.Blocked = tw.record.Denied(*c.Penalty, now) > 0
 	}

@@ -1,8 +1,6 @@
 package redisstore
 
 import (
-	"time"
-
 	"github.com/tidegate/tidegate/core"
 	"github.com/tidegate/tidegate/core/algo"
 )
@@ -60,7 +58,7 @@ func (s *sheet) answerOne(c *cell, charge *core.Charge, result *core.Result, now
 	} else {
 		c.state, o = charge.Quota.Take(c.state, now, algo.Ask{Cost: charge.Cost})
 	}
-	fill(result, &o)
+	result.Fill(&o)
 }
 
 // judge decides one charge on top of what the request's earlier ones want.
@@ -68,26 +66,26 @@ func (s *sheet) judge(ln *line, r *request, i int, now int64) {
 	c, charge := &s.cells[ln.cells[i]], &r.charges[i]
 	var o algo.Outcome
 	if left := s.blocked(ln, i, now); left > 0 {
-		_, o = c.peek(charge, now, ask(charge))
+		_, o = c.peek(charge, now, charge.Ask())
 		r.results[i] = core.Result{
 			Blocked:    true,
-			RetryAfter: duration(max(left, o.RetryAfter)),
-			NextAfter:  duration(max(left, o.NextAfter)),
-			ResetAfter: duration(max(left, o.ResetAfter)),
+			RetryAfter: core.Span(max(left, o.RetryAfter)),
+			NextAfter:  core.Span(max(left, o.NextAfter)),
+			ResetAfter: core.Span(max(left, o.ResetAfter)),
 		}
 		return
 	}
 	if !c.wide() {
-		c.draft, o = charge.Quota.Take(c.draft, now, ask(charge))
-		fill(&r.results[i], &o)
+		c.draft, o = charge.Quota.Take(c.draft, now, charge.Ask())
+		r.results[i].Fill(&o)
 		return
 	}
-	want := ask(charge)
+	want := charge.Ask()
 	if want.Cost <= charge.Quota.Capacity() { // larger ones are denied, and may overflow
 		want.Cost += c.asked
 	}
 	_, o = c.peek(charge, now, want)
-	fill(&r.results[i], &o)
+	r.results[i].Fill(&o)
 	if o.Granted {
 		c.asked += charge.Cost + min(charge.Extra, max(0, o.Remaining-want.Cost))
 	}
@@ -134,14 +132,14 @@ func (s *sheet) commit(ln *line, r *request, now int64) {
 			var o algo.Outcome
 			switch {
 			case c.slots != nil:
-				o = charge.Quota.TakeSlot(c.slots, charge.Slot, ask(charge))
+				o = charge.Quota.TakeSlot(c.slots, charge.Slot, charge.Ask())
 			case c.log != nil:
-				o = charge.Quota.TakeLog(c.log, now, ask(charge))
+				o = charge.Quota.TakeLog(c.log, now, charge.Ask())
 			default:
 				c.state = c.draft
 				continue
 			}
-			fill(&r.results[i], &o)
+			r.results[i].Fill(&o)
 		}
 	}
 }
@@ -155,9 +153,9 @@ func (s *sheet) tellUnspent(ln *line, r *request, now int64) {
 			continue
 		}
 		c, charge := &s.cells[ln.cells[i]], &r.charges[i]
-		_, o := c.peek(charge, now, ask(charge))
+		_, o := c.peek(charge, now, charge.Ask())
 		granted, retry, delay := result.Granted, result.RetryAfter, result.Delay
-		fill(result, &o)
+		result.Fill(&o)
 		result.Granted, result.RetryAfter, result.Delay = granted, retry, delay
 	}
 }
@@ -170,37 +168,10 @@ func (s *sheet) countDenials(ln *line, r *request, now int64) {
 		if p == nil || result.Granted || result.Blocked {
 			continue
 		}
-		if left := duration(s.cells[ln.records[i]].record.Denied(*p, now)); left > 0 {
+		if left := core.Span(s.cells[ln.records[i]].record.Denied(*p, now)); left > 0 {
 			result.Blocked, result.Remaining = true, 0
 			result.RetryAfter = max(result.RetryAfter, left)
 			result.NextAfter, result.ResetAfter = max(result.NextAfter, left), max(result.ResetAfter, left)
 		}
 	}
-}
-
-func ask(c *core.Charge) algo.Ask {
-	return algo.Ask{Cost: c.Cost, Extra: c.Extra, MaxDelay: c.MaxDelay.Microseconds()}
-}
-
-// fill writes an outcome as a result.
-func fill(r *core.Result, o *algo.Outcome) {
-	*r = core.Result{
-		Granted:    o.Granted,
-		Remaining:  o.Remaining,
-		Extra:      o.Extra,
-		Delay:      duration(o.Delay),
-		RetryAfter: duration(o.RetryAfter),
-		NextAfter:  duration(o.NextAfter),
-		ResetAfter: duration(o.ResetAfter),
-		Receipt:    o.Receipt,
-	}
-}
-
-// duration converts microseconds; algo keeps every span but Never within what a
-// Duration holds.
-func duration(us int64) time.Duration {
-	if us == algo.Never {
-		return core.Never
-	}
-	return time.Duration(us) * time.Microsecond
 }
