@@ -448,3 +448,20 @@ func TestBreakerStorm(t *testing.T) {
 	require.NoError(t, f.Close())
 	require.LessOrEqual(t, granted.Load(), int64(200), "the quota there, and the quota here")
 }
+
+// TestADenialIsAnAnswer: what the store denies is not asked of anybody else.
+func TestADenialIsAnAnswer(t *testing.T) {
+	f := failsafe(t, newFlaky(), store.FailsafeConfig{Policy: core.FailLocal, Fraction: 1, OnError: func(err error) { t.Errorf("told of %v", err) }})
+	defer f.Close()
+	c := charge(1, bucket(2, time.Hour), core.FailDefault)
+	granted := 0
+	for range 20 {
+		got, err := take(t, f, c)
+		require.NoError(t, err)
+		if got[0].Granted {
+			granted++
+		}
+	}
+	require.Equal(t, 2, granted)
+	require.Empty(t, f.Degraded())
+}

@@ -1,6 +1,7 @@
 package redisstore_test
 
 import (
+	"regexp"
 	"testing"
 	"time"
 
@@ -63,6 +64,22 @@ func TestConformanceOnRedis(t *testing.T) {
 				return open(t, server.URL()+"?protocol="+protocol, redisstore.Config{})
 			}})
 		})
+	}
+	// After all that, nothing is left that lives for ever or shows whose it is.
+	client := server.Client()
+	scan := client.Scan(t.Context(), 0, "*", 1000).Iterator()
+	n := 0
+	for scan.Next(t.Context()) {
+		n++
+		if ttl := client.PTTL(t.Context(), scan.Val()).Val(); ttl == -1 {
+			t.Errorf("%s has no time to live", scan.Val())
+		}
+		if !regexp.MustCompile(`^tg:\{[A-Za-z0-9_-]{8}\}[A-Za-z0-9_-]{16}[a-z]$`).MatchString(scan.Val()) {
+			t.Errorf("%s is no key of the store's form", scan.Val())
+		}
+	}
+	if n == 0 {
+		t.Error("no keys were left to look at")
 	}
 }
 

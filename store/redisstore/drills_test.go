@@ -253,7 +253,7 @@ func TestServersThatSayNo(t *testing.T) {
 	})
 	t.Run("out of memory", func(t *testing.T) {
 		s := redistest.Start(t, "--maxmemory-policy", "noeviction")
-		s.Do("config", "set", "maxmemory", "1mb")
+		s.Do("config", "set", "maxmemory", "100kb")
 		reject(t, s.URL(), redisstore.KindMemory)
 	})
 	for answer, kind := range map[string]string{
@@ -325,7 +325,7 @@ func TestDenialsNeedNoMemory(t *testing.T) {
 	defer s.Close()
 	c, r := one(ways(1)["token-bucket"]), make([]core.Result, 1)
 	require.NoError(t, s.Take(t.Context(), c, r))
-	server.Do("config", "set", "maxmemory", "1mb")
+	server.Do("config", "set", "maxmemory", "100kb")
 	require.NoError(t, s.Take(t.Context(), c, r))
 	require.False(t, r[0].Granted)
 }
@@ -646,4 +646,110 @@ func TestTLS(t *testing.T) {
 	err = stranger.Take(t.Context(), c, r)
 	require.ErrorIs(t, err, core.ErrStore)
 	require.ErrorContains(t, err, "certificate", "rediss:// trusts whom the machine trusts")
+}
+
+// TestCallersSpreadOverACluster: the keys of one caller stand together, however many
+// limits it has; those of different callers spread. No call crosses slots.
+func TestCallersSpreadOverACluster(t *testing.T) {
+	cluster := redistest.StartCluster(t, 3, false)
+	s := open(t, cluster.URL(), redisstore.Config{})
+	defer s.Close()
+	var kinds []*algo.Quota
+	for _, q := range ways(10) {
+		kinds = append(kinds, q)
+	}
+	places := map[string]int{}
+	for i := range 1000 {
+		caller := newKey()
+		charges := make([]core.Charge, 1+i%3)
+		for j := range charges {
+			charges[j] = core.Charge{Key: newKey(), Limit: "limit", Quota: kinds[(i+j)%len(kinds)], Cost: 1}
+			charges[j].Key.Tag = caller.Tag
+		}
+		require.NoError(t, s.Take(t.Context(), charges, make([]core.Result, len(charges))))
+		places[s.Place(&charges[0].Key)]++
+		for j := range charges {
+			require.Equal(t, s.Place(&charges[0].Key), s.Place(&charges[j].Key))
+		}
+	}
+	require.Len(t, places, 3)
+	for place, n := range places {
+		require.Greater(t, n, 200, "%s has too few of 1000 callers", place)
+	}
+}
+
+// TestOneServerOfACluster: a store that was told of one server only, and finds a
+// cluster, says so.
+func TestOneServerOfACluster(t *testing.T) {
+	cluster := redistest.StartCluster(t, 3, false)
+	s := open(t, cluster.Masters[0].URL(), redisstore.Config{})
+	defer s.Close()
+	moved := 0
+	for range 20 {
+		if err := s.Take(t.Context(), one(ways(10)["token-bucket"]), make([]core.Result, 1)); err != nil {
+			require.Equal(t, redisstore.KindCluster, kindOf(err))
+			require.ErrorContains(t, err, "redis-cluster://")
+			moved++
+		}
+	}
+	require.Positive(t, moved)
+}
+
+// TestHotKey: a thousand goroutines on one key wait for each other no longer than the
+// server needs.
+func TestHotKey(t *testing.T) {
+	s := open(t, redistest.Start(t).URL(), redisstore.Config{})
+	defer s.Close()
+	y := storm([]core.Store{s}, 1000, 20, one(ways(5000)["token-bucket"]))
+	t.Log(y)
+	require.Zero(t, y.failed.Load(), y)
+	require.Equal(t, int64(5000), y.granted.Load(), y)
+}
+
+// TestTwoStoresKeepApart: each has its own server, prefix and timeout.
+func TestTwoStoresKeepApart(t *testing.T) {
+	server := redistest.Start(t)
+	a := open(t, server.URL()+"/1", redisstore.Config{})
+	b := open(t, server.URL()+"/2", redisstore.Config{Prefix: "other"})
+	c, r := one(ways(1)["token-bucket"]), make([]core.Result, 1)
+	for _, s := range []core.Store{a, b} {
+		require.NoError(t, s.Take(t.Context(), c, r))
+		require.True(t, r[0].Granted)
+	}
+	require.NoError(t, a.Close())
+	require.NoError(t, b.Take(t.Context(), c, r))
+	require.False(t, r[0].Granted, "closing one store does nothing to the other")
+	require.NoError(t, b.Close())
+}
+
+// TestPolicies: whatever is wrong with the server, an open limit passes without
+// numbers, a closed one refuses, and neither is a denial.
+func TestPolicies(t *testing.T) {
+	full := redistest.Start(t, "--maxmemory-policy", "noeviction")
+	full.Do("config", "set", "maxmemory", "100kb")
+	replica := redistest.Start(t)
+	replica.Do("replicaof", "127.0.0.1", "1")
+	hung := redistest.Start(t)
+	hung.Hang()
+	t.Cleanup(hung.Resume)
+	for name, url := range map[string]string{
+		"refused": redistest.New(t).URL(), "hung": hung.URL(), "full": full.URL(), "replica": replica.URL(),
+		"password": redistest.Start(t, "--requirepass", "x").URL(), "loading": "redis://" + parrot(t, "-LOADING wait"),
+		"nonsense": "redis://" + parrot(t, "+OK"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			var failures atomic.Int64
+			f := failsafe(t, open(t, url, redisstore.Config{Timeout: 50 * time.Millisecond}), store.FailsafeConfig{OnError: func(error) { failures.Add(1) }, ProbeEvery: time.Hour})
+			defer f.Close()
+			for i := range int64(3) {
+				c, r := one(ways(1)["token-bucket"]), make([]core.Result, 1)
+				require.NoError(t, f.Take(t.Context(), c, r))
+				require.True(t, r[0].Granted && r[0].Unknown)
+				require.Equal(t, i+1, failures.Load())
+			}
+			c := one(ways(1)["token-bucket"])
+			c[0].Policy = core.FailClosed
+			require.ErrorIs(t, f.Take(t.Context(), c, make([]core.Result, 1)), core.ErrStore)
+		})
+	}
 }

@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -195,6 +196,9 @@ func (s *Store) loseAll(sheets []*sheet, err error) {
 // lose answers the requests of a sheet with an error.
 func (s *Store) lose(sh *sheet, err error) {
 	e := failure(err)
+	if s.cluster == nil && hasKind(err, "MOVED", "ASK", "CROSSSLOT") {
+		e.Err = fmt.Errorf("%w: the server is one of a cluster, want its address as redis-cluster://", e.Err)
+	}
 	if s.cluster != nil && (e.Kind == KindNetwork || e.Kind == KindRefused || e.Kind == KindTimeout) {
 		s.cluster.ReloadState(context.Background()) // in the background: the master may be another
 	}
