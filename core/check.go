@@ -86,6 +86,9 @@ func checkActions(path string, l Limit, p *problems) {
 		p.add(path+".stage", "is %v, want main or early", l.Stage)
 	}
 	checkWait(path, l, p)
+	if len(l.Count) > 0 && l.algorithm() == algo.Concurrency {
+		p.add(path+".count", "is set, and concurrency counts who is there, whatever comes of it; leave it out")
+	}
 	seen := map[int]bool{}
 	for i, status := range l.Count {
 		at := fmt.Sprintf("%s.count.status[%d]", path, i)

@@ -126,11 +126,7 @@ func (r *rule) compileQuota(path string, q Quota, p *problems) *algo.Quota {
 		return nil
 	}
 	spec := r.inForm(q.spec)
-	switch {
-	case spec.Algorithm == algo.Concurrency:
-		p.add(path+".limit", "concurrency is not supported yet")
-		return nil
-	case spec.Algorithm == algo.LeakyBucket && spec.Queue > 0 && r.Exceeded == ExceededDefault:
+	if spec.Algorithm == algo.LeakyBucket && spec.Queue > 0 && r.Exceeded == ExceededDefault {
 		p.add(path+".queue", "a leaky-bucket that queues is not supported yet, write exceeded: reject for the meter without waiting")
 		return nil
 	}

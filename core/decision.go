@@ -48,6 +48,7 @@ type Decision struct {
 	more    []entry
 	err     error
 	state   uint32 // open, committed or cancelled
+	done    uint32 // 1: slots have been given back
 }
 
 // What has become of a decision's charges.
@@ -61,6 +62,7 @@ const (
 type entry struct {
 	key    Key
 	cost   int64
+	slot   uint64
 	result Result
 }
 
@@ -80,7 +82,7 @@ type LimitResult struct {
 
 func (d *Decision) reset(l *Limiter, r *Request) {
 	d.limiter, d.bill, d.request = l, nil, *r
-	d.outcome, d.n, d.more, d.err, d.state = Allowed, 0, nil, nil, open
+	d.outcome, d.n, d.more, d.err, d.state, d.done = Allowed, 0, nil, nil, open, 0
 }
 
 // misuse is the decision of a call that could not be decided.
@@ -104,7 +106,7 @@ func (d *Decision) hold(b *batch) []entry {
 	}
 	list := d.entries()
 	for i := range list {
-		list[i] = entry{b.charges[i].Key, b.charges[i].Cost, b.results[i]}
+		list[i] = entry{b.charges[i].Key, b.charges[i].Cost, b.charges[i].Slot, b.results[i]}
 	}
 	return list
 }

@@ -7,6 +7,8 @@ import (
 	"net/netip"
 	"strings"
 	"time"
+
+	"github.com/tidegate/tidegate/core/algo"
 )
 
 // A DeniedError is returned by calls that have no other way to say no, such as
@@ -116,6 +118,9 @@ func (l *Limiter) Wait(ctx context.Context, limit, key string, n int64) error {
 		to, err := l.target(ctx, limit, key)
 		if err != nil {
 			return err
+		}
+		if to.rule.algorithm() == algo.Concurrency {
+			return fmt.Errorf("core: limit %q counts how many at once, want Allow for that, and Done", limit)
 		}
 		longest := patience(ctx)
 		d, err := l.take(ctx, to, n, longest)

@@ -1,6 +1,11 @@
 package core
 
-import "strings"
+import (
+	"math/rand/v2"
+	"strings"
+
+	"github.com/tidegate/tidegate/core/algo"
+)
 
 // A keyer makes the charges of one request. It hashes the caller once, however
 // many limits count by it.
@@ -27,6 +32,9 @@ func (k *keyer) charge(c *Charge, ln *line) {
 		Shadow:   r.Exceeded == Shadow,
 		Prefetch: r.prefetch,
 		Policy:   r.policy,
+	}
+	if ln.quota.Algorithm() == algo.Concurrency {
+		c.Slot, c.Hold = rand.Uint64(), r.Hold
 	}
 }
 

@@ -83,8 +83,8 @@ type Limit struct {
 	// is in front of the store.
 	Prefetch float64
 
-	// Hold is how long a concurrency slot of a dead instance stays taken in a
-	// shared store.
+	// Hold is how long a slot of a concurrency limit stays taken in a shared store when
+	// the process that has it is gone. Default 30s.
 	Hold time.Duration
 }
 

@@ -78,7 +78,7 @@ func TestMistakesInATable(t *testing.T) {
 		{"limits[0].tiers.b", "one algorithm", core.Config{Tiers: []string{"a", "b"}, Limits: []core.Limit{{Name: "a", Tiers: core.Tiers{"a": core.SlidingLog(1, time.Second), "b": core.FixedWindow(1, time.Second)}}}}},
 		{"limits[0].tiers.b", "has buckets and the tier \"a\" has none", mixed(core.SlidingWindow(1, time.Second), core.SlidingWindow(2, time.Second).WithBuckets(4))},
 		{"limits[0].tiers.b", "has no buckets and the tier \"a\" has some", mixed(core.SlidingWindow(1, time.Second).WithBuckets(4), core.SlidingWindow(2, time.Second))},
-		{"limits[0].limit", "concurrency is not supported yet", quota(core.Concurrency(3))},
+		{"limits[0].count", "concurrency counts who is there", core.Config{Limits: []core.Limit{{Name: "a", Quota: core.Concurrency(3), Count: []int{401}}}}},
 		{"limits[0].queue", "not supported yet", quota(core.LeakyBucket(1, time.Second).WithQueue(4))},
 		{"limits[0].burst", "token-bucket only", quota(core.SlidingWindow(1, time.Second).WithBurst(4))},
 		{"limits[0].buckets", "want 2 to 60", quota(core.SlidingWindow(1, time.Second).WithBuckets(1))},

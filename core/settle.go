@@ -64,6 +64,31 @@ func (d *Decision) Cancel(ctx context.Context) error {
 	return d.refund(ctx, func(*rule) bool { return true })
 }
 
+// Holds reports whether the request holds slots of concurrency limits, which
+// [Decision.Done] gives back.
+func (d *Decision) Holds() bool {
+	if d.Outcome() != Allowed {
+		return false
+	}
+	for i := range d.entries() {
+		if e := &d.entries()[i]; e.slot != 0 && e.spent() {
+			return true
+		}
+	}
+	return false
+}
+
+// Done gives back the slots of concurrency limits, when what they were taken for is
+// over. Adapters call it when the handler has returned; whoever asks with
+// [Limiter.Allow] calls it himself. Only the first call does anything, and none after
+// Cancel. When the store cannot take a slot back it ends when its Hold has passed.
+func (d *Decision) Done(ctx context.Context) error {
+	if !d.Holds() || atomic.LoadUint32(&d.state) == cancelled || !atomic.CompareAndSwapUint32(&d.done, 0, 1) {
+		return nil
+	}
+	return d.refundEntries(ctx, func(i int) bool { return d.entries()[i].slot != 0 })
+}
+
 // counts reports whether a response with this status is counted.
 func (r *rule) counts(status int) bool {
 	return len(r.Count) == 0 || slices.Contains(r.Count, status)
@@ -74,15 +99,19 @@ func (e *entry) spent() bool { return e.result.Granted && !e.result.Unknown }
 
 // refund gives back the charges that are due.
 func (d *Decision) refund(ctx context.Context, due func(*rule) bool) error {
+	return d.refundEntries(ctx, func(i int) bool { return due(d.bill.lines[i].rule) })
+}
+
+func (d *Decision) refundEntries(ctx context.Context, due func(i int) bool) error {
 	var refunds []Refund
 	for i, e := range d.entries() {
 		r := d.bill.lines[i].rule
-		if !due(r) || !e.spent() {
+		if !due(i) || !e.spent() {
 			continue
 		}
 		refunds = append(refunds, Refund{
 			Key: e.key, Limit: r.Name, Quota: d.bill.lines[i].quota,
-			Units: e.cost, Receipt: e.result.Receipt,
+			Units: e.cost, Receipt: e.result.Receipt, Slot: e.slot,
 		})
 	}
 	if len(refunds) == 0 {
@@ -106,6 +135,9 @@ func (d *Decision) Add(ctx context.Context, limit string, units int64) (int64, e
 	at, i := d.find(limit)
 	if at == nil {
 		return 0, fmt.Errorf("core: limit %q did not count this request", limit)
+	}
+	if at.entries()[i].slot != 0 {
+		return 0, fmt.Errorf("core: add to limit %q, which counts how many at once", limit)
 	}
 	b := batch{[]Charge{at.extra(i, units)}, make([]Result, 1)}
 	if err := at.spend(ctx, &b); err != nil {

@@ -72,6 +72,10 @@ func TestSuiteCatches(t *testing.T) {
 		{"reads every colon as a parameter", "LiteralColons", rebuilt(httpmw.RouteFunc(everyColon))},
 		{"takes a catch-all for the root", "TheRootIsNotEverything", rebuilt(httpmw.RouteFunc(func(*http.Request) string { return "/" }))},
 		{"leaves files behind", "UploadedFiles", outside(copiesRequests)},
+		{"limits nobody at once", "AtOnce", rebuilt(httpmw.Skip(everybody))},
+		{"frees slots of those who leave", "SlotsOfThoseWhoLeave", rebuilt(httpmw.Skip(everybody))},
+		{"keeps slots", "SlotsComeBack", keepsSlots},
+		{"keeps slots of the denied", "SlotsOfTheDenied", response(func(status int, h http.Header) { setIf(status == 429, h, "Ratelimit", `"in-flight";r=0`) })},
 		{"counts a takeover as 200", "Takeover", app(func(a *httpmwtest.App) { eachRoute(a, answers(200)) })},
 		{"counts a failed takeover as 101", "FailedTakeover", app(func(a *httpmwtest.App) { eachRoute(a, answers(418)) })},
 		{"answers before the handler", "OnlySomeStatusesCount", app(func(a *httpmwtest.App) { eachRoute(a, answers(401)) })},
@@ -334,4 +338,17 @@ func copiesRequests(_ httpmwtest.App, h http.Handler) http.Handler {
 
 func anyKey(r *http.Request) core.Identity {
 	return core.Identity{Principal: strings.TrimSpace(r.Header.Get("X-API-Key"))}
+}
+
+func everybody(*http.Request) bool { return true }
+
+// keepsSlots has the request hold one more slot than is ever given back.
+func keepsSlots(t testing.TB, a httpmwtest.App) http.Handler {
+	next := mount(t, a)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() {
+			_, _ = a.Limiter.Allow(context.Background(), "in-flight", r.Header.Get("X-User"), 1)
+		}()
+		next.ServeHTTP(w, r)
+	})
 }

@@ -125,7 +125,7 @@ func TestCompileAccepts(t *testing.T) {
 		if got := q.Algorithm(); got != c.spec.Algorithm {
 			t.Errorf("Algorithm() = %v, want %v", got, c.spec.Algorithm)
 		}
-		if got, want := q.Wide(), c.spec.Algorithm == SlidingLog || c.spec.Cells > 0; got != want {
+		if got, want := q.Wide(), c.spec.Algorithm == SlidingLog || c.spec.Algorithm == Concurrency || c.spec.Cells > 0; got != want {
 			t.Errorf("%s: Wide() = %v, want %v", c.spec.name(), got, want)
 		}
 	}

@@ -833,12 +833,6 @@ var mistakes = []mistake{
 		want:   `2: limits[0].limit: is "5", want a plain number such as 10, or unlimited`,
 	},
 	{
-		name:   "concurrency",
-		source: "limits: [{name: a, limit: 5, algorithm: concurrency}]",
-		want:   "2: limits[0].limit: concurrency is not supported yet",
-		blind:  "it is not supported yet",
-	},
-	{
 		name:   "hold of a token bucket",
 		source: "limits: [{name: a, limit: 5/s, hold: 30s}]",
 		want:   "2: limits[0].hold: is for concurrency only, and this is a token-bucket",

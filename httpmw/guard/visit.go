@@ -120,10 +120,14 @@ func (v *Visit[C]) Value(key any) any {
 // the identity.
 func (v *Visit[C]) Request() *http.Request { return v.request.WithContext(v) }
 
-// Return tells the original request what was found out about the copy that went on:
-// its pattern, which middleware outside reads when the handler is done, and its
+// Return ends the visit, when the handler has returned or panicked: it gives back the
+// slots that the request holds, and tells the original request what was found out
+// about the copy that went on: its pattern, which middleware outside reads when the handler is done, and its
 // multipart form, whose files the server removes when it finds them there.
 func (v *Visit[C]) Return(went *http.Request) {
+	if v.Decision.Holds() {
+		_ = v.Decision.Done(v.Context) // a store that fails has been reported to the observer
+	}
 	v.request.Pattern = went.Pattern
 	if v.request.MultipartForm == nil {
 		v.request.MultipartForm = went.MultipartForm

@@ -15,7 +15,7 @@ var quiet = log.New(io.Discard, "", 0)
 // Cases returns the suite.
 func Cases() []Case {
 	var all []Case
-	for _, area := range [][]Case{answers(), callers(), routes(), mounts(), plumbing(), outcomes(), failures()} {
+	for _, area := range [][]Case{answers(), callers(), routes(), mounts(), plumbing(), outcomes(), inFlight(), failures()} {
 		all = append(all, area...)
 	}
 	return all
