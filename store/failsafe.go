@@ -124,7 +124,7 @@ func NewFailsafe(inner core.Store, c FailsafeConfig) (*Failsafe, error) {
 		return nil, err
 	}
 	f := &Failsafe{inner: inner, config: c, local: memstore.New(memstore.Config{MaxKeys: c.MaxKeys, Clock: c.Clock})}
-	f.placed, _ = inner.(Placed)
+	f.placed = placedOf(inner)
 	f.breakers.init(c, f.probe)
 	return f, nil
 }

@@ -68,6 +68,10 @@ func stack(server *redisstore.Store, c config.Store, o Options) (*Stack, error) 
 	if o.Wrap != nil {
 		inner = o.Wrap(inner)
 	}
+	lease, err := store.NewLease(inner, store.LeaseConfig{OnError: o.OnError})
+	if err != nil {
+		return nil, err
+	}
 	settings := store.FailsafeConfig{
 		Policy: c.Failure, Fraction: c.LocalFraction, MaxKeys: c.MaxKeys, OnError: o.OnError,
 		OnChange: func(place string, degraded bool, err error) { report(o.Logger, place, degraded, err) },
@@ -83,8 +87,7 @@ func stack(server *redisstore.Store, c config.Store, o Options) (*Stack, error) 
 		s.census = newCensus(server)
 		settings.Instances = s.census.alive
 	}
-	var err error
-	if s.failsafe, err = store.NewFailsafe(inner, settings); err != nil {
+	if s.failsafe, err = store.NewFailsafe(lease, settings); err != nil {
 		return nil, err
 	}
 	s.Store, err = store.NewDenyCache(s.failsafe, store.DenyCacheConfig{})

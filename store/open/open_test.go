@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"log/slog"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -66,7 +67,48 @@ func TestTheWholeStack(t *testing.T) {
 			require.NoError(t, err)
 			return s
 		},
+		Lacks: storetest.Numbers | storetest.OneStep, // where a limit says prefetch, which these do not
 	})
+}
+
+// TestPrefetch: a busy key costs a fraction of a call each, and three instances get no
+// more than the quota.
+func TestPrefetch(t *testing.T) {
+	server := redistest.Start(t)
+	text := "store: {prefetch: {max_fraction: 0.1}, redis: {url: \"" + server.URL() + "\", timeout: 5s}}\n"
+	var granted, asked int
+	var mu sync.Mutex
+	var group sync.WaitGroup
+	began := time.Now()
+	const rate = 3000
+	q, err := algo.Compile(algo.Spec{Limit: rate, Period: time.Second})
+	require.NoError(t, err)
+	for range 3 {
+		s := stack(t, text, open.Options{})
+		group.Go(func() {
+			for end := began.Add(2 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
+				r := make([]core.Result, 1)
+				c := []core.Charge{{Key: core.Key{Hi: 7, Lo: 7, Tag: 7}, Limit: "a", Quota: q, Cost: 1, Prefetch: 0.1}}
+				if err := s.Take(context.Background(), c, r); err != nil {
+					t.Error(err)
+					return
+				}
+				mu.Lock()
+				asked++
+				if r[0].Granted {
+					granted++
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	group.Wait()
+	calls := strings.Split(server.Info("commandstats", "cmdstat_evalsha"), ",")[0]
+	n, err := strconv.Atoi(strings.TrimPrefix(calls, "calls="))
+	require.NoError(t, err)
+	t.Logf("%d asked, %d granted, %d calls", asked, granted, n)
+	require.LessOrEqual(t, float64(granted), rate*(1+time.Since(began).Seconds()))
+	require.Less(t, n, asked/4, "a busy key is paid from what is held")
 }
 
 // TestAutoShareFollowsTheInstances: three know of three, twenty of twenty, and in an
