@@ -103,7 +103,12 @@ func (c LeaseConfig) withDefaults() (LeaseConfig, error) {
 // process knows. When the store fails, what is held still pays.
 //
 // Reset drops what is held here. Other processes use up what they hold, for two
-// horizons at the most.
+// horizons at the most. What is held when a limit's period changes may stay charged:
+// the store has no words for it any more. Callers of different tiers that share one key
+// are mostly exact.
+//
+// Methods may be called concurrently. Paying from what is held takes one lock and
+// allocates nothing.
 type Lease struct {
 	inner  core.Store
 	config LeaseConfig
@@ -165,7 +170,7 @@ func (l *Lease) Take(ctx context.Context, charges []core.Charge, results []core.
 		return l.inner.Take(ctx, charges, results)
 	}
 	call := l.calls.Get().(*leaseCall)
-	err := call.take(ctx, l, charges, results)
+	err := call.run(ctx, l, charges, results)
 	call.end()
 	l.calls.Put(call)
 	return err

@@ -147,15 +147,32 @@ type spy struct {
 	asked  []core.Charge // by the last Take
 	before core.Result   // what a look at the first of them would have shown
 	fail   error         // what the next Takes return instead
+	then   func()        // is run when a Take has been decided, before it is answered
+	extras atomic.Int64  // under way
+	most   int64         // of those at once
 }
 
 func newSpy() *spy { return &spy{Store: memstore.New(memstore.Config{MaxKeys: 10_000})} }
 
 func (s *spy) Take(ctx context.Context, charges []core.Charge, results []core.Result) error {
+	if charges[0].Extra > 0 {
+		s.extras.Add(1)
+		defer s.extras.Add(-1)
+	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
+	then := s.then
+	err := s.take(ctx, charges, results)
+	s.mu.Unlock()
+	if then != nil {
+		then()
+	}
+	return err
+}
+
+func (s *spy) take(ctx context.Context, charges []core.Charge, results []core.Result) error {
 	s.takes++
 	s.asked = append(s.asked[:0], charges...)
+	s.most = max(s.most, s.extras.Load())
 	if s.fail != nil {
 		return s.fail
 	}
@@ -465,6 +482,118 @@ func TestLeaseGive(t *testing.T) {
 	})
 }
 
+// TestLeaseGiveAgain: what is given back more often than it was paid makes no units.
+func TestLeaseGiveAgain(t *testing.T) {
+	inBubble(t, func(t *testing.T, inner *spy, l *store.Lease) {
+		c := leased(1, bucket(1000, time.Hour), 0.1)
+		warm(t, l, c)
+		got := takeUnits(t, l, c, 1)
+		for range 200 {
+			refund := core.Refund{Key: c.Key, Limit: c.Limit, Quota: c.Quota, Units: 1, Receipt: got.Receipt}
+			require.NoError(t, l.Give(t.Context(), []core.Refund{refund}))
+			_, held := l.Held()
+			require.LessOrEqual(t, held+inner.left(t, c), int64(1000))
+		}
+	})
+}
+
+// TestLeaseIsResetMeanwhile: what was taken before a reset, and is answered after it, is
+// nobody's.
+func TestLeaseIsResetMeanwhile(t *testing.T) {
+	inBubble(t, func(t *testing.T, inner *spy, l *store.Lease) {
+		c := leased(1, bucket(1000, time.Hour), 0.1)
+		for range 5 {
+			takeUnits(t, l, c, 1)
+		}
+		for asked := false; !asked; {
+			inner.then = func() {
+				asked = inner.asked[0].Extra > 0
+				require.NoError(t, l.Reset(t.Context(), []core.Charge{c}))
+			}
+			require.True(t, takeUnits(t, l, c, 1).Granted)
+		}
+		_, held := l.Held()
+		require.Zero(t, held)
+		require.Equal(t, int64(1000), inner.left(t, c))
+	})
+}
+
+// TestLeaseOfASlowStore: of many callers that ask at once one asks for more than it
+// needs, and no more is held than may be.
+func TestLeaseOfASlowStore(t *testing.T) {
+	inBubble(t, func(t *testing.T, inner *spy, l *store.Lease) {
+		inner.then = func() { time.Sleep(5 * time.Millisecond) }
+		c := leased(1, bucket(10_000, time.Hour), 0.01)
+		var group sync.WaitGroup
+		for range 50 {
+			group.Go(func() {
+				for i := range int64(40) {
+					takeUnits(t, l, c, 1+i%5)
+					_, held := l.Held()
+					if held > 100 {
+						t.Errorf("%d units are held, want 100 at most", held)
+					}
+					time.Sleep(time.Millisecond)
+				}
+			})
+		}
+		group.Wait()
+		require.Equal(t, int64(1), inner.most)
+	})
+}
+
+// TestLeaseOfALateAnswer: units whose time is over when they arrive are given back, and
+// those of a window that is over are nobody's.
+func TestLeaseOfALateAnswer(t *testing.T) {
+	for _, q := range []*algo.Quota{bucket(1000, time.Hour), window(1000, time.Second)} {
+		inBubble(t, func(t *testing.T, inner *spy, l *store.Lease) {
+			c := leased(1, q, 0.1)
+			inner.then = func() {
+				if inner.asked[0].Extra > 0 {
+					time.Sleep(1100 * time.Millisecond)
+				}
+			}
+			for range 5 {
+				require.True(t, takeUnits(t, l, c, 1).Granted)
+			}
+			time.Sleep(100 * time.Millisecond)
+			_, held := l.Held()
+			require.Zero(t, held)
+			if q.Algorithm() == algo.FixedWindow {
+				require.Zero(t, inner.gives)
+				return
+			}
+			require.Equal(t, int64(995), inner.left(t, c))
+		})
+	}
+}
+
+// TestLeasePutsBackWhatIsStillWorthSomething: not the units of a window that has ended
+// while the store was deciding, and those whose time is over go to the store.
+func TestLeasePutsBackWhatIsStillWorthSomething(t *testing.T) {
+	for _, q := range []*algo.Quota{bucket(1000, time.Hour), window(1000, time.Second)} {
+		inBubble(t, func(t *testing.T, inner *spy, l *store.Lease) {
+			c, scarce := leased(1, q, 0.1), charge(2, bucket(1, time.Hour), core.FailDefault)
+			warm(t, l, c)
+			_, held := l.Held()
+			left := inner.left(t, c)
+			takeUnits(t, l, scarce, 1)
+			inner.then = func() { time.Sleep(1100 * time.Millisecond) }
+			c.Cost = held
+			_, err := take(t, l, c, scarce)
+			require.NoError(t, err)
+			time.Sleep(100 * time.Millisecond)
+			_, now := l.Held()
+			require.Zero(t, now)
+			if q.Algorithm() == algo.TokenBucket {
+				require.Equal(t, left+held, inner.left(t, c))
+			} else {
+				require.Zero(t, inner.gives)
+			}
+		})
+	}
+}
+
 // TestLeaseWithoutAStore: what is held pays when the store fails; after that the error
 // goes through, and nothing is lost.
 func TestLeaseWithoutAStore(t *testing.T) {
@@ -601,6 +730,19 @@ func TestLeaseAllocates(t *testing.T) {
 	}
 }
 
+// BenchmarkLease pays from what is held.
+func BenchmarkLease(b *testing.B) {
+	now := time.Now()
+	l := newLease(b, newSpy(), store.LeaseConfig{Clock: func() time.Time { return now }})
+	charges, results := []core.Charge{leased(1, bucket(1_000_000_000, time.Hour), 0.5)}, make([]core.Result, 1)
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := l.Take(b.Context(), charges, results); err != nil || !results[0].Granted {
+			b.Fatal(err, results)
+		}
+	}
+}
+
 // TestLeaseStorm has everything done at once, and counts that a window never grants more
 // than it has.
 func TestLeaseStorm(t *testing.T) {
@@ -651,6 +793,25 @@ func stormOnce(t *testing.T, l *store.Lease, rng *rand.Rand, c, other core.Charg
 	if rng.IntN(50) == 0 {
 		time.Sleep(time.Duration(rng.IntN(300)) * time.Millisecond)
 	}
+}
+
+// TestLeaseTellsOfLostUnits: what cannot be given back is told of, and stays charged.
+func TestLeaseTellsOfLostUnits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inner := newFlaky()
+		var told atomic.Int64
+		l := newLease(t, inner, store.LeaseConfig{OnError: func(err error) {
+			if errors.Is(err, core.ErrStore) {
+				told.Add(1)
+			}
+		}})
+		warm(t, l, leased(1, bucket(1000, time.Hour), 0.1))
+		inner.down.Store(true)
+		time.Sleep(time.Second)
+		require.Equal(t, int64(1), told.Load())
+		_, held := l.Held()
+		require.Zero(t, held)
+	})
 }
 
 // TestLeaseConfig: what contradicts itself is refused, and says so.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"time"
 
 	"github.com/tidegate/tidegate/core"
 	"github.com/tidegate/tidegate/core/algo"
@@ -19,8 +18,19 @@ type leaseCall struct {
 	got   []core.Result
 	at    []int         // of each asked charge: which of the call's it is
 	first []core.Refund // to be given back before the store is asked
-	late  []core.Refund // to be given back when the call is over
+	late  []core.Refund // to be given back when all is decided
+	trips []trip        // that end with the call
 }
+
+// A trip is of units that a call has on their way.
+type trip struct {
+	shard *leaseShard
+	h     *holding
+}
+
+// attempts bounds how often a call that was denied while units were on their way to it
+// is decided anew.
+const attempts = 3
 
 // A seat is one charge of a call.
 type seat struct {
@@ -35,6 +45,7 @@ type seat struct {
 	holdOff holdOff
 	twin    bool // another charge of the call has the same key
 	resets  uint64
+	trip    uint64       // how many trips had ended
 	receipt algo.Receipt // of the units that are set aside
 	ends    int64
 	edge    int64
@@ -49,6 +60,63 @@ func (s *seat) here() bool { return s.h != nil && s.aside == s.cost }
 // current reports whether what was known when the call began is about the same thing.
 // Requires the shard's lock.
 func (s *seat) current() bool { return s.h.resets == s.resets && s.h.quota == s.own }
+
+// run decides a call. Units that are on their way between the store and this process
+// are no reason to deny: a caller who might be paid by them waits.
+func (call *leaseCall) run(ctx context.Context, l *Lease, charges []core.Charge, results []core.Result) error {
+	for range attempts - 1 {
+		err := call.take(ctx, l, charges, results)
+		call.finish(ctx)
+		if err != nil || !call.mayBePaid(ctx, results) {
+			return err
+		}
+		call.end()
+	}
+	err := call.take(ctx, l, charges, results)
+	call.finish(ctx)
+	return err
+}
+
+// finish gives back what is left of a call, and ends its trips.
+func (call *leaseCall) finish(ctx context.Context) {
+	l := call.lease
+	switch {
+	case len(call.late) == 0:
+	case ctx.Err() == nil:
+		l.giveBack(ctx, call.late)
+	default:
+		l.giver.add(call.late)
+	}
+	for _, t := range call.trips {
+		t.shard.mu.Lock()
+		t.h.arrive()
+		t.shard.mu.Unlock()
+	}
+	if l.closed.Load() {
+		l.giver.giveDue() // nobody else does
+	}
+}
+
+// mayBePaid reports whether units have arrived while the only charge of a call was
+// denied, and waits for those that have yet to.
+func (call *leaseCall) mayBePaid(ctx context.Context, results []core.Result) bool {
+	s := &call.seats[0]
+	if len(call.seats) > 1 || s.h == nil || results[0].Granted {
+		return false
+	}
+	s.shard.mu.Lock()
+	changed, arrived := s.h.trip != s.trip+uint64(len(call.trips)), s.h.arrived
+	s.shard.mu.Unlock()
+	if arrived == nil {
+		return changed
+	}
+	select {
+	case <-arrived:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
 
 func (call *leaseCall) take(ctx context.Context, l *Lease, charges []core.Charge, results []core.Result) error {
 	call.lease, call.now = l, l.now()
@@ -78,11 +146,7 @@ func (call *leaseCall) take(ctx context.Context, l *Lease, charges []core.Charge
 		call.settle(results, true, call.now)
 		return nil
 	}
-	err := call.conclude(charges, results, l.inner.Take(ctx, call.ask, call.got))
-	if len(call.late) > 0 {
-		l.giveBack(ctx, call.late)
-	}
-	return err
+	return call.conclude(charges, results, l.inner.Take(ctx, call.ask, call.got))
 }
 
 // sit finds what is held of a charge's key, and whether the store need be asked.
@@ -102,7 +166,7 @@ func (call *leaseCall) sit(s *seat, c *core.Charge) {
 	}
 	l.giver.wake()
 	if h.quota != c.Quota {
-		call.first = h.retire(call.first, now)
+		call.clear(s.shard, h)
 		h.become(c.Quota, now, l.times.life)
 	}
 	if h.held() && now >= h.ends {
@@ -110,15 +174,29 @@ func (call *leaseCall) sit(s *seat, c *core.Charge) {
 	}
 	if !leasable(c) {
 		if c.Extra > 0 || c.MaxDelay > 0 { // decided by the store alone, which should have it all
-			call.first = h.retire(call.first, now)
+			call.clear(s.shard, h)
 		}
 		return
 	}
 	h.limit, h.most = c.Limit, t.most
 	h.count(now, c.Cost, l.times.horizon)
 	h.calls++
-	s.h, s.resets, s.holdOff = h, h.resets, h.holdOff
+	s.h, s.resets, s.trip, s.holdOff = h, h.resets, h.trip, h.holdOff
 	s.denied = h.denies(c.Cost-min(h.units, c.Cost), now)
+}
+
+// clear has what is held of a key given back before the store is asked. Requires the
+// shard's lock.
+func (call *leaseCall) clear(shard *leaseShard, h *holding) {
+	n := len(call.first)
+	if call.first = h.retire(call.first, call.now); len(call.first) > n {
+		call.depart(shard, h)
+	}
+}
+
+func (call *leaseCall) depart(shard *leaseShard, h *holding) {
+	h.depart()
+	call.trips = append(call.trips, trip{shard, h})
 }
 
 // reserve sets aside what is held for a charge, and says what to ask the store for.
@@ -134,7 +212,9 @@ func (call *leaseCall) reserve(s *seat) {
 	}
 	s.receipt, s.ends, s.edge = h.receipt, h.ends, h.edge
 	if s.aside = min(h.units, s.cost); s.aside < s.cost {
-		s.extra = h.prefetch(s.need(), call.now, call.lease.times)
+		if s.extra = h.prefetch(s.need(), call.now, call.lease.times); s.extra > 0 {
+			call.depart(s.shard, h)
+		}
 	}
 	h.units -= s.aside
 	h.away += s.aside + s.extra
@@ -223,7 +303,7 @@ func (call *leaseCall) settle(results []core.Result, allowed bool, now int64) {
 		}
 		switch {
 		case allowed && asked:
-			call.keep(s, r, now)
+			call.keep(s, r)
 		case allowed:
 			s.h.handOut(s.receipt, s.cost)
 			s.h.tell(r, now)
@@ -244,7 +324,7 @@ func (call *leaseCall) settle(results []core.Result, allowed bool, now int64) {
 }
 
 // keep holds what the store has given beside the need. Requires the shard's lock.
-func (call *leaseCall) keep(s *seat, r *core.Result, now int64) {
+func (call *leaseCall) keep(s *seat, r *core.Result) {
 	extra := r.Extra
 	r.Extra = 0
 	if call.lease.closed.Load() || !s.current() {
@@ -256,9 +336,6 @@ func (call *leaseCall) keep(s *seat, r *core.Result, now int64) {
 		return
 	}
 	s.h.add(r, s.cost, extra, call.now, call.lease.times)
-	if now >= s.h.ends { // the answer took longer than units live
-		call.late = s.h.retire(call.late, now)
-	}
 	r.Remaining += s.h.units
 }
 
@@ -310,20 +387,9 @@ func (call *leaseCall) end() {
 	clear(call.got)
 	clear(call.first)
 	clear(call.late)
+	clear(call.trips)
 	*call = leaseCall{
 		seats: call.seats[:0], ask: call.ask[:0], got: call.got[:0], at: call.at[:0],
-		first: call.first[:0], late: call.late[:0],
-	}
-}
-
-// giveTimeout bounds a give-back that no caller has a deadline for.
-const giveTimeout = time.Second
-
-// giveBack returns units to the store, on whoever's time. What is lost stays charged.
-func (l *Lease) giveBack(ctx context.Context, list []core.Refund) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveTimeout)
-	defer cancel()
-	if err := l.inner.Give(ctx, list); err != nil {
-		l.config.OnError(err)
+		first: call.first[:0], late: call.late[:0], trips: call.trips[:0],
 	}
 }

@@ -22,8 +22,10 @@ type giver struct {
 	due   []core.Refund
 }
 
-// giveAtOnce is how many refunds go to the store in one call.
-const giveAtOnce = 256
+const (
+	giveAtOnce  = 256         // refunds in one call
+	giveTimeout = time.Second // for a give-back that nobody waits for
+)
 
 func (g *giver) start(l *Lease) {
 	g.lease = l
@@ -91,6 +93,17 @@ func (g *giver) owe(h *holding, now int64) {
 	g.mu.Unlock()
 }
 
+// add has refunds given back soon.
+func (g *giver) add(list []core.Refund) {
+	if len(list) == 0 {
+		return
+	}
+	g.mu.Lock()
+	g.due = append(g.due, list[:min(len(list), max(0, g.lease.config.MaxKeys-len(g.due)))]...)
+	g.mu.Unlock()
+	g.wake()
+}
+
 // forget takes a key off what is due, because it is being reset.
 func (g *giver) forget(k *core.Key) {
 	g.mu.Lock()
@@ -104,7 +117,9 @@ func (g *giver) giveDue() {
 	g.due = nil
 	g.mu.Unlock()
 	for part := range slices.Chunk(due, giveAtOnce) {
-		g.lease.giveBack(context.Background(), part)
+		ctx, cancel := context.WithTimeout(context.Background(), giveTimeout)
+		g.lease.giveBack(ctx, part)
+		cancel()
 	}
 }
 
@@ -128,4 +143,11 @@ func (l *Lease) sweep(all bool) (busy bool) {
 		s.mu.Unlock()
 	}
 	return busy
+}
+
+// giveBack returns units to the store. What is lost on the way stays charged.
+func (l *Lease) giveBack(ctx context.Context, list []core.Refund) {
+	if err := l.inner.Give(ctx, list); err != nil {
+		l.config.OnError(err)
+	}
 }

@@ -56,6 +56,11 @@ type holding struct {
 	calls   int    // under way
 	resets  uint64 // what a call brings from before the last one is not believed
 
+	// Units on their way, to here or back to the store, that a denial does not know of.
+	trips   int
+	arrived chan struct{} // closed when trips is 0 again
+	trip    uint64        // how many have ended
+
 	demand float64 // units in a horizon, as an exponential mean
 	seen   int64   // when it was last counted
 
@@ -109,7 +114,24 @@ func (s *leaseShard) evict(now, horizon int64) bool {
 }
 
 // idle reports whether nothing is held, and no call is under way.
-func (h *holding) idle() bool { return h.units == 0 && h.calls == 0 && h.away == 0 }
+func (h *holding) idle() bool {
+	return h.units == 0 && h.calls == 0 && h.away == 0 && h.trips == 0
+}
+
+// depart says that units are on their way, and arrive that they are there.
+func (h *holding) depart() {
+	if h.trips++; h.trips == 1 {
+		h.arrived = make(chan struct{})
+	}
+}
+
+func (h *holding) arrive() {
+	h.trip++
+	if h.trips--; h.trips == 0 {
+		close(h.arrived)
+		h.arrived = nil
+	}
+}
 
 func (h *holding) demandAt(now, horizon int64) float64 {
 	if now <= h.seen {
