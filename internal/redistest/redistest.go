@@ -174,6 +174,15 @@ func (s *Server) Info(section, field string) string {
 	return ""
 }
 
+// AwaitCaughtUp waits until a replica has heard all that its master has done.
+func (s *Server) AwaitCaughtUp(master *Server) {
+	s.t.Helper()
+	Await(s.t, fmt.Sprintf("the replica at %s did not catch up", s.Addr()), func() bool {
+		done := master.Info("replication", "master_repl_offset")
+		return s.Info("replication", "master_link_status") == "up" && s.Info("replication", "slave_repl_offset") == done
+	})
+}
+
 // Kill ends the process at once, as a crash would.
 func (s *Server) Kill() { s.signal(syscall.SIGKILL) }
 

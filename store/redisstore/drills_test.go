@@ -575,9 +575,9 @@ func TestFailover(t *testing.T) {
 		require.NoError(t, f.Take(t.Context(), lost, results))
 	}
 	require.Equal(t, int64(50), results[0].Remaining)
-	time.Sleep(200 * time.Millisecond) // the replica has heard
-	for _, m := range cluster.Masters {
+	for i, m := range cluster.Masters {
 		if m.Addr() == victim {
+			cluster.Replicas[i].AwaitCaughtUp(m)
 			m.Kill()
 		}
 	}
@@ -614,7 +614,7 @@ func TestSentinel(t *testing.T) {
 		require.NoError(t, f.Take(t.Context(), c, r))
 	}
 	require.Equal(t, int64(90), r[0].Remaining)
-	time.Sleep(200 * time.Millisecond) // the replica has heard
+	w.Replica.AwaitCaughtUp(w.Master)
 	w.Master.Kill()
 	began, unknown := time.Now(), 0
 	redistest.Await(t, "the store did not follow", func() bool {
