@@ -19,8 +19,9 @@
 // One key for each caller and limit, as tg:{x3mN0pQa}Jc8eU1xW9fTqZk2Bt: the prefix, a
 // hash of the caller in braces, so that a cluster keeps a caller's keys on one
 // server, a hash of the limit and the caller, and a letter for the algorithm. Nothing
-// in it can be read. A bucket or window is a string of some 22 to 32 bytes; a sliding
-// log, the cells of a sliding window and denials before a penalty are lists. Every
+// in it can be read. A bucket or window is a string of some 16 to 32 bytes; a sliding
+// log, the cells of a sliding window and denials before a penalty are lists, and the
+// slots of a concurrency limit a sorted set. Every
 // key has a time to live, set by the script that writes it: as long as its state
 // differs from that of a key never seen. A denial writes nothing, but the denials of
 // a limit with a penalty, and a state that was written under other numbers.

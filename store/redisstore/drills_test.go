@@ -753,3 +753,41 @@ func TestPolicies(t *testing.T) {
 		})
 	}
 }
+
+// TestDocumentedRights: a user who may do what docs/redis.md lists, and nothing else,
+// is enough.
+func TestDocumentedRights(t *testing.T) {
+	server := redistest.Start(t)
+	rights := []any{"acl", "setuser", "tides", "on", ">x", "~tg:*", "-@all"}
+	for _, command := range strings.Fields("evalsha eval script|load del set ping hello auth select " +
+		"time get pttl pexpire lrange llen lindex lset ltrim lrem rpush zadd zcard zcount zrem zremrangebyscore zscore") {
+		rights = append(rights, "+"+command)
+	}
+	server.Do(rights...)
+	s := open(t, "redis://tides:x@"+server.Addr(), redisstore.Config{})
+	defer s.Close()
+	kinds := ways(10)
+	kinds["concurrency"] = quota(algo.Spec{Algorithm: algo.Concurrency, Limit: 3})
+	for way, q := range kinds {
+		c, r := one(q), make([]core.Result, 1)
+		c[0].Slot, c[0].Hold = 7, 300*time.Millisecond
+		c[0].Penalty = &algo.Penalty{After: 2, Within: time.Minute, Block: time.Minute}
+		for range 13 {
+			require.NoError(t, s.Take(t.Context(), c, r), way)
+			if r[0].Granted {
+				require.NoError(t, s.Peek(t.Context(), c, r), way)
+			}
+		}
+		c = one(q)
+		c[0].Cost, c[0].Slot = 2, 8
+		require.NoError(t, s.Take(t.Context(), c, r), way)
+		require.NoError(t, s.Give(t.Context(), []core.Refund{{Key: c[0].Key, Quota: q, Units: 1, Receipt: r[0].Receipt, Slot: 8}}), way)
+		require.NoError(t, s.Reset(t.Context(), c), way)
+	}
+	time.Sleep(300 * time.Millisecond) // slots are renewed
+	require.NoError(t, s.Probe(t.Context(), &core.Key{Hi: 1}))
+	_, err := s.Announce(t.Context(), "a", time.Minute)
+	require.NoError(t, err)
+	log, _ := server.Do("acl", "log").([]any)
+	require.Empty(t, log, "something was refused")
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -11,7 +12,7 @@ import (
 	"github.com/tidegate/tidegate/core"
 )
 
-// Give implements [core.Store].
+// Give implements [core.Store]. In a cluster each place is asked at the same time.
 func (s *Store) Give(ctx context.Context, refunds []core.Refund) error {
 	s.letGo(refunds)
 	var groups [][]core.Refund
@@ -32,12 +33,15 @@ func (s *Store) Give(ctx context.Context, refunds []core.Refund) error {
 		}
 		groups[at] = append(groups[at], f)
 	}
-	var errs []error
-	for _, g := range groups {
-		if err := s.giveGroup(ctx, g); err != nil {
-			errs = append(errs, err)
-		}
+	errs := make([]error, len(groups))
+	var others sync.WaitGroup
+	for i := 1; i < len(groups); i++ {
+		others.Go(func() { errs[i] = s.giveGroup(ctx, groups[i]) })
 	}
+	if len(groups) > 0 {
+		errs[0] = s.giveGroup(ctx, groups[0])
+	}
+	others.Wait()
 	return errors.Join(errs...)
 }
 

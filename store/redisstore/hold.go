@@ -33,6 +33,8 @@ type holds struct {
 	mu      sync.Mutex
 	slots   map[slotKey]held
 	running bool
+	pausing time.Duration // until the next renewal, when it was last worked out
+	sooner  chan struct{} // tells the renewing of a slot that cannot wait so long
 	stop    chan struct{}
 	stopped bool
 }
@@ -74,9 +76,16 @@ func (h *holds) add(s *Store, k slotKey, v held) {
 		return
 	}
 	if h.slots == nil {
-		h.slots, h.stop = map[slotKey]held{}, make(chan struct{})
+		h.slots, h.stop, h.sooner = map[slotKey]held{}, make(chan struct{}), make(chan struct{}, 1)
 	}
 	h.slots[k] = v
+	if h.running && v.hold/3 < h.pausing {
+		h.pausing = v.hold / 3
+		select {
+		case h.sooner <- struct{}{}:
+		default:
+		}
+	}
 	if !h.running {
 		h.running = true
 		s.giving.Go(func() { h.renew(s) })
@@ -106,6 +115,7 @@ func (h *holds) renew(s *Store) {
 		select {
 		case <-h.stop:
 			return
+		case <-h.sooner: // all are renewed now, and from then on more often
 		case <-time.After(wait):
 		}
 		for _, group := range h.groups() {
@@ -129,7 +139,8 @@ func (h *holds) pause() time.Duration {
 	if shortest == 0 {
 		h.running = false
 	}
-	return shortest / 3
+	h.pausing = shortest / 3
+	return h.pausing
 }
 
 // groups returns the slots held, by place and by key.

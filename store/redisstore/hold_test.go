@@ -47,3 +47,21 @@ func TestSlotsOfADeadInstance(t *testing.T) {
 	require.NoError(t, alive.Close())
 	redistest.Await(t, "goroutines were left", func() bool { return runtime.NumGoroutine() <= before+2 })
 }
+
+// TestHoldsOfDifferentLengths: a short one that comes after a long one does not wait
+// for the long one's turn.
+func TestHoldsOfDifferentLengths(t *testing.T) {
+	s := open(t, redistest.Start(t).URL(), redisstore.Config{})
+	defer s.Close()
+	q := quota(algo.Spec{Algorithm: algo.Concurrency, Limit: 1})
+	r := make([]core.Result, 1)
+	hold := func(key core.Key, span time.Duration) core.Result {
+		require.NoError(t, s.Take(t.Context(), []core.Charge{{Key: key, Limit: "in-flight", Quota: q, Cost: 1, Slot: rand.Uint64(), Hold: span}}, r))
+		return r[0]
+	}
+	require.True(t, hold(newKey(), time.Hour).Granted)
+	short := newKey()
+	require.True(t, hold(short, 300*time.Millisecond).Granted)
+	time.Sleep(900 * time.Millisecond)
+	require.False(t, hold(short, 300*time.Millisecond).Granted, "the short one is still held")
+}

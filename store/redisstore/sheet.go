@@ -93,11 +93,9 @@ func (s *sheet) fits(r *request, recordName func(*core.Key) string) bool {
 
 // add puts a request on the sheet.
 func (s *sheet) add(r *request, recordName func(*core.Key) string) {
-	for i := range s.lines {
-		if s.lines[i].requests[0].alike(r) {
-			s.lines[i].requests = append(s.lines[i].requests, r)
-			return
-		}
+	if ln := s.alike(r); ln != nil {
+		ln.requests = append(ln.requests, r)
+		return
 	}
 	ln := line{requests: []*request{r}, cells: make([]int, len(r.charges))}
 	for i := range r.charges {
@@ -125,6 +123,20 @@ func (s *sheet) add(r *request, recordName func(*core.Key) string) {
 		}
 	}
 	s.lines = append(s.lines, ln)
+}
+
+// alike returns the line of requests that ask for the same, or nil. Most requests are
+// of callers that nobody else on the sheet asks about, which one look tells.
+func (s *sheet) alike(r *request) *line {
+	if s.find(r.names[0]) < 0 {
+		return nil
+	}
+	for i := range s.lines {
+		if s.lines[i].requests[0].alike(r) {
+			return &s.lines[i]
+		}
+	}
+	return nil
 }
 
 // args returns the command that runs the script.
