@@ -41,7 +41,8 @@ var letters = [...]byte{
 type form struct {
 	kind   string
 	letter byte
-	args   []any // kind, mark and numbers, boxed once
+	args   []any  // kind, mark and numbers, boxed once
+	packed []byte // of a bucket: the same for lean scripts
 	edges  atomic.Pointer[[4]int64]
 }
 
@@ -88,7 +89,8 @@ func newForm(q *algo.Quota) *form {
 	case q.Algorithm() == algo.SlidingWindow:
 		f.kind, f.args = kindSliding, []any{kindSliding, windowMark(n.Period), n.Limit, n.Period, n.Unit, n.Tick}
 	default:
-		f.kind, f.args = kindBucket, []any{kindBucket, bucketMark(n), n.Limit, n.Unit, n.Tick, n.Capacity}
+		mark := bucketMark(n)
+		f.kind, f.args, f.packed = kindBucket, []any{kindBucket, mark, n.Limit, n.Unit, n.Tick, n.Capacity}, packBucket(n, mark)
 	}
 	return f
 }

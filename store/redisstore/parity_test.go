@@ -25,10 +25,10 @@ const clockKey = "{clock}"
 
 // withClock returns scripts that read the time from a key, and keep what they store
 // until the test is over.
-func withClock(t *testing.T) scripts {
+func withClock(t *testing.T) *scripts {
 	t.Helper()
-	kept := [...]string{wordsLua, oneLua}
-	defer func() { wordsLua, oneLua = kept[0], kept[1] }()
+	kept := [...]string{wordsLua, leanLua, bucketLua}
+	defer func() { wordsLua, leanLua, bucketLua = kept[0], kept[1], kept[2] }()
 	swap := func(text *string, old, with string) {
 		if strings.Count(*text, old) != 1 {
 			t.Fatalf("the scripts have %q not once", old)
@@ -37,9 +37,9 @@ func withClock(t *testing.T) scripts {
 	}
 	const clock = "call('LRANGE', '" + clockKey + "', 0, 1)"
 	swap(&wordsLua, "call('TIME')", clock)
-	swap(&oneLua, "call('TIME')", clock)
+	swap(&leanLua, "call('TIME')", clock)
 	swap(&wordsLua, "return ceil(min(us, EXACT) / 1000)", "return 3600000")
-	swap(&oneLua, "'PX', ceil(left / 1000)", "'PX', 3600000")
+	swap(&bucketLua, "'PX', ceil(left)", "'PX', 3600000")
 	return newScripts()
 }
 
@@ -167,7 +167,7 @@ func newHistory(t *testing.T, client *redis.Client, specs []algo.Spec, seed uint
 		h.keys = append(h.keys, &twin{key: core.Key{Hi: uint64(i), Lo: seed, Tag: 7}})
 	}
 	ctx := context.Background()
-	for _, s := range []*script{sc.one, sc.plain, sc.take, sc.peek, sc.give, sc.block} {
+	for _, s := range []*script{sc.one, sc.many, sc.plain, sc.take, sc.peek, sc.give, sc.block} {
 		if err := client.ScriptLoad(ctx, s.text).Err(); err != nil {
 			t.Fatal(err)
 		}
@@ -234,8 +234,11 @@ func (h *history) take(ctx context.Context, p redis.Pipeliner) *step {
 	r := h.store.newRequest([]core.Charge{c}, nil, true)
 	sh := &sheet{around: h.now - h.rng.Int64N(int64(time.Hour/time.Microsecond))}
 	sh.add(r, func(k *core.Key) string { return h.store.name(k, letterRecord) })
-	if sh.script = h.store.scripts.choose(sh); h.rng.IntN(3) == 0 || sh.script.lean && tw.distant(q) {
+	switch sh.script = h.store.scripts.choose(sh); {
+	case h.rng.IntN(3) == 0 || sh.script.lean && tw.distant(q):
 		sh.script = h.store.scripts.take // which any of the others stands for
+	case sh.script.lean && h.rng.IntN(2) == 0:
+		sh.script = h.store.scripts.many
 	}
 	if q.Calendar() {
 		sh.around = tw.window(q, h.now) // these go without the second trip that other edges would cost
@@ -262,10 +265,10 @@ func (h *history) cost(q *algo.Quota) int64 {
 	return 1 + h.rng.Int64N(max(1, q.Capacity()/4))
 }
 
-// distant reports whether the state is one that one.lua may refuse to convert.
+// distant reports whether the state is one that lean scripts leave alone.
 func (tw *twin) distant(q *algo.Quota) bool {
 	u := tw.state.Under
-	return u != nil && u.Numbers().Unit != q.Numbers().Unit
+	return u != nil && (formOf(u).kind != kindBucket || bucketMark(u.Numbers()) != bucketMark(q.Numbers()))
 }
 
 // window returns the instant in whose window a charge is counted.
@@ -357,12 +360,20 @@ func (h *history) check(s *step) {
 		h.t.Errorf("%s: %v", s.text, err)
 		return
 	}
-	now, around, err := s.sheet.read(value)
-	if err != nil || now == lost {
-		h.t.Errorf("%s: now %d, around %d: %v", s.text, now, around, err)
-		return
+	if s.sheet.script.lean {
+		now, err := s.sheet.readLean(value)
+		if err != nil || !s.sheet.settleLean(now) {
+			h.t.Errorf("%s: now %d: %v", s.text, now, err)
+			return
+		}
+	} else {
+		now, around, err := s.sheet.read(value)
+		if err != nil || now == lost {
+			h.t.Errorf("%s: now %d, around %d: %v", s.text, now, around, err)
+			return
+		}
+		s.sheet.replay(now)
 	}
-	s.sheet.replay(now)
 	got := s.req.results[0]
 	if s.want.Blocked {
 		if !got.Blocked || got.Granted {

@@ -12,10 +12,13 @@ import (
 // replay answers every request of a sheet.
 func (s *sheet) replay(now int64) {
 	for i := range s.lines {
-		ln := &s.lines[i]
-		for _, r := range ln.requests {
-			s.answer(ln, r, now)
-		}
+		s.answerAll(&s.lines[i], now)
+	}
+}
+
+func (s *sheet) answerAll(ln *line, now int64) {
+	for _, r := range ln.requests {
+		s.answer(ln, r, now)
 	}
 }
 

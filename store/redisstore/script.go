@@ -4,6 +4,7 @@ import (
 	"crypto/sha1"
 	_ "embed"
 	"encoding/hex"
+	"sync/atomic"
 )
 
 // The scripts are put together from these: most requests need little, and a server
@@ -17,8 +18,10 @@ var (
 	specialLua string
 	//go:embed lua/take.lua
 	takeLua string
-	//go:embed lua/one.lua
-	oneLua string
+	//go:embed lua/lean.lua
+	leanLua string
+	//go:embed lua/bucket.lua
+	bucketLua string
 	//go:embed lua/peek.lua
 	peekLua string
 	//go:embed lua/give.lua
@@ -34,7 +37,7 @@ var (
 // A script is the text that a server runs, and the name by which it knows it.
 type script struct {
 	text, sha string
-	lean      bool // it takes the arguments of one.lua, and not those of take.lua
+	lean      bool // it takes packed arguments, and not those of take.lua
 }
 
 func newScript(parts ...string) *script {
@@ -49,6 +52,7 @@ func newScript(parts ...string) *script {
 // scripts are those of one store.
 type scripts struct {
 	one    *script // copies of a charge to one bucket
+	many   *script // the same of many buckets
 	plain  *script // costs of buckets and windows
 	take   *script // whatever may be asked for
 	peek   *script
@@ -56,11 +60,14 @@ type scripts struct {
 	block  *script
 	renew  *script
 	census *script
+
+	fat atomic.Bool // the server cannot run lean scripts
 }
 
-func newScripts() scripts {
-	all := scripts{
-		one:    newScript(oneLua),
+func newScripts() *scripts {
+	all := &scripts{
+		one:    newScript(leanLua, "local key, arg = KEYS[1], ARGV[1]\n", bucketLua, "return found\n"),
+		many:   newScript(leanLua, "local all = {}\nfor i = 1, #KEYS do\n  local key, arg = KEYS[i], ARGV[i]\n", bucketLua, "  all[i] = found\nend\nreturn all\n"),
 		plain:  newScript(wordsLua, takeLua),
 		take:   newScript(wordsLua, listsLua, specialLua, takeLua),
 		peek:   newScript(wordsLua, listsLua, peekLua),
@@ -69,7 +76,7 @@ func newScripts() scripts {
 		renew:  newScript(wordsLua, renewLua),
 		census: newScript(wordsLua, censusLua),
 	}
-	all.one.lean = true
+	all.one.lean, all.many.lean = true, true
 	return all
 }
 
@@ -80,8 +87,11 @@ func (s *scripts) choose(sh *sheet) *script {
 		return s.peek
 	case !sh.plain():
 		return s.take
-	case sh.single():
-		return s.one
+	case sh.lean() && !s.fat.Load():
+		if len(sh.cells) == 1 {
+			return s.one
+		}
+		return s.many
 	}
 	return s.plain
 }
@@ -101,13 +111,4 @@ func (s *sheet) plain() bool {
 		}
 	}
 	return true
-}
-
-// single reports whether the sheet is about one cost of one bucket.
-func (s *sheet) single() bool {
-	if len(s.cells) != 1 || len(s.lines) != 1 {
-		return false
-	}
-	r := s.lines[0].requests[0]
-	return len(r.charges) == 1 && r.charges[0].Cost > 0 && formOf(s.cells[0].quota).kind == kindBucket
 }

@@ -162,16 +162,14 @@ func (s *Store) redirect(ctx context.Context, sh *sheet) {
 	s.carry(ctx, s.cluster, []*sheet{sh})
 }
 
-// unconverted is what one.lua answers when it cannot read a state that was written
-// under another quota.
-const unconverted = -2
+// unable is what a lean script answers where it cannot run.
+const unable = -2
 
 // settle answers the requests of a sheet. It reports false when the server needs to
 // be asked again: with other edges of windows, or with another script.
 func (s *Store) settle(sh *sheet, value any) bool {
-	if value == any(int64(unconverted)) {
-		sh.script = s.scripts.plain
-		return false
+	if sh.script.lean {
+		return s.settleLean(sh, value)
 	}
 	now, around, err := sh.read(value)
 	if err != nil {
@@ -185,6 +183,24 @@ func (s *Store) settle(sh *sheet, value any) bool {
 	s.offset.Store(now - time.Now().UnixMicro())
 	sh.replay(now)
 	return true
+}
+
+// settleLean does so for a lean script. What that left undecided goes the long way.
+func (s *Store) settleLean(sh *sheet, value any) bool {
+	sh.script = s.scripts.plain
+	if value == any(int64(unable)) {
+		s.scripts.fat.Store(true)
+		return false
+	}
+	now, err := sh.readLean(value)
+	if err != nil {
+		s.lose(sh, err)
+		return true
+	}
+	if now > 0 {
+		s.offset.Store(now - time.Now().UnixMicro())
+	}
+	return sh.settleLean(now)
 }
 
 func (s *Store) loseAll(sheets []*sheet, err error) {

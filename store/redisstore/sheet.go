@@ -29,6 +29,8 @@ type cell struct {
 	slots  *algo.Slots
 	record algo.Record
 
+	untouched bool // a lean script left it as it was
+
 	draft algo.State // what the request being decided would leave
 	asked int64      // log: units that it wants
 }
@@ -151,7 +153,7 @@ func (s *sheet) args() []any {
 		list = append(list, s.cells[i].name)
 	}
 	if s.script.lean {
-		return append(append(list, formOf(s.cells[0].quota).args[1:]...), s.lines[0].requests[0].charges[0].Cost, len(s.lines[0].requests))
+		return s.leanArgs(list)
 	}
 	for i := range s.cells {
 		list = s.cells[i].describe(list, s.around)

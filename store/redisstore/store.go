@@ -58,7 +58,7 @@ type Store struct {
 	apart   bool                 // the client's own timeouts are longer than ours
 	prefix  string
 	timeout time.Duration
-	scripts scripts
+	scripts *scripts
 	single  *lane
 	lanes   sync.Map     // in a cluster: of the *redis.Client of a node to its *lane
 	mapped  atomic.Bool  // in a cluster: it is known who has which keys
