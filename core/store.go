@@ -194,6 +194,11 @@ type StoreError struct {
 	// was lost on its way. They must not be sent again.
 	MaybeSpent bool
 
+	// Alive: the store answered, and its answer was an error, such as a value
+	// that is not its own or a right that it lacks. It says nothing about whether
+	// the next request would be answered, so no circuit breaker counts it.
+	Alive bool
+
 	// Failed lists the charges that could not be decided when the others could: those
 	// have been decided as one, and their results are there. nil: none was decided.
 	Failed []int
