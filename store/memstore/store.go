@@ -147,8 +147,11 @@ func (s *Store) takeOne(c *core.Charge, r *core.Result) {
 
 // deniedAtSight answers a call that some key denies, without a lock: every state
 // is read by itself, and the key that denies does so at the instant it is read.
+//
+// Not so when two charges have one key: the later may only have what the earlier
+// leaves.
 func (s *Store) deniedAtSight(charges []core.Charge, results []core.Result, now int64) bool {
-	if !s.someDenies(charges, now) {
+	if !s.someDenies(charges, now) || sameKeys(charges) {
 		return false
 	}
 	denied := false
@@ -181,6 +184,20 @@ func (s *Store) someDenies(charges []core.Charge, now int64) bool {
 		denies = ok && c.Quota.Denies(st, now, c.Cost)
 	}
 	return denies
+}
+
+// sameKeys reports whether two charges have one key. Calls are short, so comparing
+// each with each costs less than anything cleverer.
+func sameKeys(charges []core.Charge) bool {
+	for i := 1; i < len(charges); i++ {
+		k := &charges[i].Key
+		for j := range i {
+			if other := &charges[j].Key; other.Hi == k.Hi && other.Lo == k.Lo {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // glance reads the state of the charge's key without a lock. ok is false when it
